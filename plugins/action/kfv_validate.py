@@ -22,6 +22,7 @@ from kubeflow_volcano.rollout.images.rename.rules import renamed
 from kubeflow_volcano.rollout.settings.settings import Settings
 from validators.checks import CHECKS
 from validators.checks.reach.planned_images import images_in
+from validators.language.catalog import ENGLISH, LANGUAGES
 from validators.probes.network.credentials import VARIABLE
 from validators.run.runner import Options, validate
 from validators.run.selection import select
@@ -37,6 +38,7 @@ class ActionModule(Action):
         "waivers": {"type": "dict", "default": {}},
         "report_directory": {"type": "path", "default": "reports"},
         "baseline": {"type": "path", "default": ""},
+        "language": {"type": "str", "choices": list(LANGUAGES), "default": ENGLISH},
         "strict": {"type": "bool", "default": False},
         "read_only": {"type": "bool", "default": False},
         "probe_namespace": {"type": "str", "default": ""},
@@ -96,6 +98,7 @@ def _options(settings: Settings, arguments: dict[str, Any], *, check: bool) -> O
         gateway_url=arguments["gateway_url"],
         rollout_problems=tuple(arguments["rollout_problems"]),
         twice=arguments["twice"],
+        language=arguments["language"],
         strict=arguments["strict"],
         baseline=Path(arguments["baseline"]) if arguments["baseline"] else None,
         report_dir=None if check else Path(arguments["report_directory"]) / arguments["cluster"],

@@ -12,6 +12,7 @@ from ansible.utils.display import Display
 
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action
 from kubeflow_volcano.problems import Exit, Problem
+from validators.language.catalog import ENGLISH, LANGUAGES
 from validators.report.clusters import Combined, Judged, describe_verdicts
 from validators.report.console import render_clusters
 from validators.report.files import write_clusters
@@ -32,18 +33,22 @@ class ActionModule(Action):
     ARGUMENTS: ClassVar = {
         "clusters": {"type": "list", "elements": "str", "required": True},
         "report_directory": {"type": "path", "default": "reports"},
+        "language": {"type": "str", "choices": list(LANGUAGES), "default": ENGLISH},
         "rollout": {"type": "str", "default": ""},
     }
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Show a line for each cluster and every finding once. In check mode no report is written."""
         known = self.variables["hostvars"]
-        combined = Combined([_judged(name, known[name], arguments["rollout"]) for name in arguments["clusters"]])
+        language = arguments["language"]
+        judged = [_judged(name, known[name], arguments["rollout"]) for name in arguments["clusters"]]
+        combined = Combined(judged, language=language)
         directory = None if self.check_mode else Path(arguments["report_directory"])
         if directory:
             combined = write_clusters(combined, directory)
         document = combined.as_dict(directory)
-        Display().display(f"\n{render_clusters(document, combined.files, colour=ANSIBLE_COLOR)}")
+        summary = render_clusters(document, combined.files, colour=ANSIBLE_COLOR, language=language)
+        Display().display(f"\n{summary}")
         exit_code = int(combined.exit_code)
         if combined.unwritten:
             return {"failed": True, "msg": str(combined.unwritten), "exit_code": exit_code}

@@ -42,6 +42,11 @@ options:
       - Empty means no comparison.
     type: path
     default: ""
+  language:
+    description: Language of everything in reports that people read; JSON is English in every language.
+    type: str
+    choices: [en, zh]
+    default: en
   strict:
     description: Warnings have an exit code other than 0.
     type: bool

@@ -20,7 +20,7 @@ def result_of(report: Report, title: str = "", *, shown: bool = True) -> dict[st
     """The report as a task's result, printed as well where `shown`. Failed checks do not fail the task: a gate does."""
     document = report.as_dict()
     if shown:
-        Display().display(f"\n{render(document, report.files, colour=ANSIBLE_COLOR)}")
+        Display().display(f"\n{render(document, report.files, colour=ANSIBLE_COLOR, language=report.language)}")
     return {
         "exit_code": int(report.exit_code),
         "msg": title + _described(report),

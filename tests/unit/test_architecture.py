@@ -62,6 +62,7 @@ ALLOWED: Mapping[str, set[str]] = {
 FLOORS: Mapping[str, Sequence[set[str]]] = {
     "validators": (
         {"core"},
+        {"language"},
         {"subjects"},
         {"reading"},
         {"probes"},

@@ -34,14 +34,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return Exit.INTERRUPTED
 
 
-def _list(_parsed: argparse.Namespace) -> int:
-    return _print(manual.overview())
+def _list(parsed: argparse.Namespace) -> int:
+    return _print(manual.overview(parsed.language))
 
 
 def _explain(parsed: argparse.Namespace) -> int:
     first, *others = parsed.words
     if first not in _SUBJECTS:
-        return _print(manual.describe(select(manual.ALL_CHECKS, parsed.words)))
+        return _print(manual.describe(select(manual.ALL_CHECKS, parsed.words), parsed.language))
     text, code = _SUBJECTS[first](parsed, others)
     _print(text)
     return code
@@ -59,7 +59,7 @@ def _validate(parsed: argparse.Namespace) -> int:
     ((kubeconfig, context),) = clusters.values()
     chosen = replace(options(parsed), kubeconfig=kubeconfig, context=context)
     report = validate(chosen, silent if parsed.quiet else to_stderr())
-    _print(console.render(report.as_dict(), report.files, colour=_has_colour()))
+    _print(console.render(report.as_dict(), report.files, colour=_has_colour(), language=parsed.language))
     return _exit(report.exit_code, report.unwritten)
 
 
@@ -82,8 +82,10 @@ def _validate_all(parsed: argparse.Namespace, clusters: Mapping[str, tuple[Path 
         },
         parsed.report_dir,
         quiet=parsed.quiet,
+        language=parsed.language,
     )
-    _print(console.render_clusters(combined.as_dict(parsed.report_dir), combined.files, colour=_has_colour()))
+    document = combined.as_dict(parsed.report_dir)
+    _print(console.render_clusters(document, combined.files, colour=_has_colour(), language=parsed.language))
     return _exit(combined.exit_code, combined.unwritten)
 
 

@@ -15,6 +15,8 @@ from validators.core.check import FAMILIES, Check
 from validators.core.facts import Probe
 from validators.core.rights import BACKENDS, HOMES, VOLCANO_HOME, Rule
 from validators.hosts import CHECKS as HOST_CHECKS
+from validators.language.catalog import ENGLISH
+from validators.language.speaking import padded, paragraphs, say, speaking, translated
 from validators.report.document import MANUAL, anchor
 
 __all__ = ["ALL_CHECKS", "describe", "overview", "render"]
@@ -31,7 +33,9 @@ What each check claims, and what to do when it fails. `.venv/bin/python -m valid
 
 A check ends as pass, warn, fail, skip (does not apply, with the reason) or error (could not be evaluated; never counts as passed).
 Its severity says what a failure means: every **blocker** must have been evaluated for a run to pass; **major**, **minor** and **info** are evaluated where possible.
-`--select` (`validation_select`, for hosts `preflight_select`) selects checks and families; `--waive` (`validation_waivers`, `preflight_waivers`) accepts their findings with a reason."""  # noqa: E501  paragraphs are lines
+`--select` (`validation_select`, for hosts `preflight_select`) selects checks and families; `--waive` (`validation_waivers`, `preflight_waivers`) accepts their findings with a reason.
+
+`--language zh` (`validation_language: zh`) writes reports, `list` and `explain` in Chinese: claims, findings, remedies, headings. JSON, ids, reasons, names of objects and commands are the same in every language, and a text without a translation stays English."""  # noqa: E501  paragraphs are lines
 
 _NOTES = {
     "I": "What a run reports about itself, evaluated after everything else. No check covers whether a second roll-out changes nothing (I5 in the list of this family), because a validation sees no roll-out: `playbooks/install.yml` reports it as `changed=0`, and tests/integration/test_rollout.py tests it."  # noqa: E501  paragraphs are lines
@@ -39,22 +43,29 @@ _NOTES = {
 """Remarks about a whole family."""
 
 
-def overview() -> str:
+def overview(language: str = ENGLISH) -> str:
     """Every check in one line, by family, for a terminal."""
     lines: list[str] = []
-    for letter, checks in _families().items():
-        lines.append(f"{letter} {FAMILIES[letter]}")
-        lines += [f"  {item.id:<3} {item.slug:<24} {item.severity:<8} {item.title}" for item in checks]
+    with speaking(language):
+        for letter, checks in _families().items():
+            lines.append(f"{letter} {say(FAMILIES[letter])}")
+            for item in checks:
+                severity = padded(say(item.severity), 8)
+                lines.append(f"  {item.id:<3} {item.slug:<24} {severity} {translated(item.title)}")
     return "\n".join(lines) + "\n"
 
 
-def describe(checks: Iterable[Check]) -> str:
+def describe(checks: Iterable[Check], language: str = ENGLISH) -> str:
     """Claim, remedy and properties of these checks, for a terminal."""
     lines: list[str] = []
-    for item in checks:
-        lines += [f"{item.id} {item.slug}: {item.title}", textwrap.indent(item.remedy, "  ")]
-        for text in (f"Family: {item.family}", *_properties(item, str, str)):
-            lines.append(textwrap.fill(text, _WIDTH, initial_indent="  - ", subsequent_indent="    "))
+    with speaking(language):
+        for item in checks:
+            lines.append(f"{item.id} {item.slug}{say(': ')}{translated(item.title)}")
+            lines.append(textwrap.indent(paragraphs(item.remedy), "  "))
+            properties = (say("Family: {family}", family=say(item.family)), *_properties(item, str, str))
+            lines += [
+                textwrap.fill(text, _WIDTH, initial_indent="  - ", subsequent_indent="    ") for text in properties
+            ]
     return "\n".join(lines) + "\n"
 
 
@@ -93,27 +104,31 @@ def _link(id_: str) -> str:
 
 def _properties(item: Check, name: Callable[[str], str], code: Callable[[str], str]) -> Iterator[str]:
     """What else there is to know about a check; `name` formats the id of another one, `code` words of a computer."""
-    yield f"Severity: {item.severity}"
+    yield say("Severity: {severity}", severity=say(item.severity))
     if item.requires:
-        yield f"Skipped when these fail: {', '.join(map(name, item.requires))}"
+        yield say("Skipped when these fail: {checks}", checks=", ".join(map(name, item.requires)))
     if item.component:
-        yield f"Only if the component {code(item.component)} is selected"
+        yield say("Only if the component {component} is selected", component=code(item.component))
     if item.opt_in:
         flag = code(f"--{item.opt_in.replace('_', '-')}")
-        yield f"Only with {flag} ({code(f'validation_{item.opt_in}')})"
+        yield say("Only with {flag} ({variable})", flag=flag, variable=code(f"validation_{item.opt_in}"))
     if item.probe is RUN:
-        yield "Evaluated last, about the run itself"
+        yield say("Evaluated last, about the run itself")
     elif isinstance(item.probe, Probe):
-        yield f"Evaluates the probe {code(item.probe.name)}; skipped with {code('--read-only')}"
+        words = "Evaluates the probe {probe}; skipped with {flag}"
+        yield say(words, probe=code(item.probe.name), flag=code("--read-only"))
     elif item.probe:
-        yield f"Evaluated after everything that the probes created was deleted; skipped with {code('--read-only')}"
+        words = "Evaluated after everything that the probes created was deleted; skipped with {flag}"
+        yield say(words, flag=code("--read-only"))
     if item in HOST_CHECKS:
-        more = f", and {_rules(item.rules, code)} on the Kubernetes API" if item.rules else ""
-        yield f"Needs: a login to the hosts with become{more}"
+        more = say(", and {rules} on the Kubernetes API", rules=_rules(item.rules, code)) if item.rules else ""
+        yield say("Needs: a login to the hosts with become{more}", more=more)
     else:
-        yield f"Needs: {_rules(item.rules, code) if item.rules else 'no permission of its own'}"
+        rules = _rules(item.rules, code) if item.rules else say("no permission of its own")
+        yield say("Needs: {rules}", rules=rules)
     if item.rules_with:
-        yield f"Needs for the CRDs of the release: {_rules((rule for _, rule in item.rules_with), code)}"
+        of_crds = _rules((rule for _, rule in item.rules_with), code)
+        yield say("Needs for the CRDs of the release: {rules}", rules=of_crds)
 
 
 def _rules(rules: Iterable[Rule], code: Callable[[str], str]) -> str:
@@ -129,8 +144,8 @@ def _rules(rules: Iterable[Rule], code: Callable[[str], str]) -> str:
 
 def _within(namespace: str, code: Callable[[str], str]) -> str:
     if namespace in {BACKENDS, HOMES, VOLCANO_HOME}:
-        return f" in {namespace}"
-    return f" in {code(namespace)}" if namespace else ""
+        return say(" in {namespace}", namespace=translated(namespace))
+    return say(" in {namespace}", namespace=code(namespace)) if namespace else ""
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from pathlib import Path
 from kubeflow_volcano.catalog.gangs import GANG_SCHEDULERS
 from kubeflow_volcano.catalog.read import releases
 from kubeflow_volcano.problems import InvalidInput, Problem
+from validators.language.catalog import ENGLISH, LANGUAGES
 from validators.run.options import AUTO, Options
 
 __all__ = ["options", "parse", "parser"]
@@ -31,7 +32,7 @@ def parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     commands = whole.add_subparsers(dest="command", metavar="{list,explain,rbac}", title="other commands")
-    commands.add_parser("list", help="print every check in one line")
+    _language(commands.add_parser("list", help="print every check in one line"), default=argparse.SUPPRESS)
     _explain(
         commands.add_parser(
             "explain",
@@ -60,6 +61,7 @@ def parser() -> argparse.ArgumentParser:
     output = whole.add_argument_group("output")
     output.add_argument("--report-dir", type=Path, default=Path("reports"), metavar="DIR", help="default: reports")
     output.add_argument("--baseline", type=Path, metavar="FILE", help="earlier report (JSON) to compare findings with")
+    _language(output, default=ENGLISH)
     _flag(output, "--strict", "exit with 4 on warnings")
     _flag(output, "--quiet", "print only the summary, no progress")
     return whole
@@ -80,7 +82,13 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parsed
 
 
+def _language(parent: argparse._ActionsContainer, *, default: str) -> None:
+    words = "of everything that people read: en (default) or zh (Chinese); JSON stays English"
+    parent.add_argument("--language", default=default, choices=tuple(LANGUAGES), help=words)
+
+
 def _explain(command: argparse.ArgumentParser) -> None:
+    _language(command, default=argparse.SUPPRESS)
     command.add_argument("words", nargs="+", metavar="CHECK", help="id, slug, family letter or family name")
     codes = "exit code 1: something blocks it, 3: not everything could be read"
     job = command.add_argument_group("explain job", codes)
@@ -214,6 +222,7 @@ def options(parsed: argparse.Namespace) -> Options:
         stability_seconds=parsed.stability_seconds,
         report_dir=parsed.report_dir,
         baseline=parsed.baseline,
+        language=parsed.language,
     )
 
 

@@ -15,10 +15,11 @@ from typing import Any
 
 from kubeflow_volcano import __version__
 from kubeflow_volcano.problems import Exit, Problem
-from kubeflow_volcano.text import counted
 from validators.core.check import natural
 from validators.core.results import Verdict, worst
 from validators.core.safe import text
+from validators.language.catalog import ENGLISH
+from validators.language.speaking import counted, say
 from validators.report.document import stem
 from validators.report.summary import ATTENTION, attention
 
@@ -71,6 +72,8 @@ class Combined:
     run: str = field(default_factory=lambda: secrets.token_hex(4))
     unwritten: Problem | None = None
     files: Mapping[str, str] = field(default_factory=dict)
+    language: str = ENGLISH
+    """Of everything that is written for people; the document is English."""
 
     @property
     def exit_code(self) -> Exit:
@@ -194,16 +197,18 @@ def _checks(judged: Sequence[Judged]) -> list[dict[str, Any]]:
 def describe_verdicts(document: Mapping[str, Any]) -> str:
     """How many clusters have which verdict: `1 failed, 2 passed`."""
     summary = document["summary"]
-    return ", ".join(f"{summary[key]} {words}" for key, words in _VERDICTS.items() if summary[key])
+    return say(", ").join(
+        say(f"{{number}} {words}", number=summary[key]) for key, words in _VERDICTS.items() if summary[key]
+    )
 
 
 def describe_cluster(item: Mapping[str, Any]) -> str:
     """The roll-out before, versions and number of nodes of one cluster of the document."""
     cluster, run = item["cluster"], item["run"]
-    before = f"roll-out {item['rollout']}; " if item["rollout"] else ""
+    before = say("roll-out {result}; ", result=say(item["rollout"])) if item["rollout"] else ""
     if not (cluster and cluster["server_version"]):
-        return f"{before}{'not validated' if item['rollout'] and not run else 'not reached'}"
-    simulated = f" ({cluster['simulated_nodes']} simulated)" if cluster["simulated_nodes"] else ""
+        return before + (say("not validated") if item["rollout"] and not run else say("not reached"))
+    simulated = say(" ({number} simulated)", number=cluster["simulated_nodes"]) if cluster["simulated_nodes"] else ""
     nodes = f"{counted(cluster['nodes'], 'node')}{simulated}"
     return f"{before}{cluster['server_version']}, {nodes}, Kubeflow {run['release']}"
 

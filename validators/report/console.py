@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from kubeflow_volcano.text import counted
+from validators.language.catalog import ENGLISH
+from validators.language.speaking import counted, padded, say, speaking
 from validators.report.clusters import describe_cluster, describe_verdicts
 from validators.report.summary import ATTENTION, MARKS, attention, changes, counts, rollout, simulation
+from validators.report.wording import in_words, in_words_of_clusters
 
 __all__ = ["render", "render_clusters"]
 
@@ -17,38 +19,53 @@ _LONGEST_LINE, _LONGEST_SKIP = 600, 160
 _MOST_COMMANDS = 3
 
 
-def render(document: Mapping[str, Any], files: Mapping[str, str], *, colour: bool = False) -> str:
+def render(
+    document: Mapping[str, Any], files: Mapping[str, str], *, colour: bool = False, language: str = ENGLISH
+) -> str:
     """The summary of a report document, failures last, next to the prompt. `files` are the written reports."""
+    with speaking(language):
+        return _whole(_lines(in_words(document), colour=colour), files)
+
+
+def _lines(document: Mapping[str, Any], *, colour: bool) -> list[str]:
     summary = document["summary"]
     lines = [_head(document), _verdict(summary["verdict"], counts(summary), colour=colour)]
     lines.extend(_skips(document))
     cleanup = "" if "hosts" in document else _cleanup(document)
-    lines.append(_paint(f" {MARKS['pass']} {summary['pass']} passed", "pass", colour=colour) + cleanup)
+    lines.append(_paint(f" {MARKS['pass']} {_number('passed', summary['pass'])}", "pass", colour=colour) + cleanup)
     lines.extend(_comparison(document["baseline"]))
     if note := simulation(document):
         lines.append(note)
     if problems := rollout(document):
         lines.append(f" ! {problems}")
     if retries := document["run"]["retries"]:
-        lines.append(f"retried: {counted(retries, 'request')} after transient API server errors.")
+        words = "retried: {requests} after transient API server errors."
+        lines.append(say(words, requests=counted(retries, "request")))
     for items in _worst_last(attention(document), lambda items: items[0]["status"]):
         lines.extend(_finding(items, colour=colour))
-    lines.extend(f" ! left behind: {_object(item)} ({item['why']})" for item in document["cleanup"]["left"])
-    return _whole(lines, files)
+    left = document["cleanup"]["left"]
+    return lines + [say(" ! left behind: {object} ({why})", object=_object(item), why=item["why"]) for item in left]
 
 
-def render_clusters(document: Mapping[str, Any], files: Mapping[str, str], *, colour: bool = False) -> str:
+def render_clusters(
+    document: Mapping[str, Any], files: Mapping[str, str], *, colour: bool = False, language: str = ENGLISH
+) -> str:
     """The summary of a document of several clusters: a line for each, then every finding once, failures last."""
+    with speaking(language):
+        return _whole(_lines_of_clusters(in_words_of_clusters(document), colour=colour), files)
+
+
+def _lines_of_clusters(document: Mapping[str, Any], *, colour: bool) -> list[str]:
     summary = document["summary"]
     lines = [f"kubeflow-volcano {document['run']['tool']}  {counted(summary['clusters'], 'cluster')}"]
     lines.append(_verdict(summary["verdict"], describe_verdicts(document), colour=colour))
     for item in sorted(document["clusters"], key=lambda item: _BEST_FIRST.index(item["verdict"])):
         lines.extend(_cluster(item, colour=colour))
-    lines.extend(f"same cluster: {', '.join(names)}" for names in document["same_cluster"])
+    lines.extend(say("same cluster: {names}", names=", ".join(names)) for names in document["same_cluster"])
     for row in _worst_last(document["attention"], lambda row: row["status"]):
         first, *rest = _finding([{**row, **check} for check in row["checks"]], colour=colour)
-        lines += [first, f"       on        {', '.join(row['clusters'])}", *rest]
-    return _whole(lines, files)
+        lines += [first, _part("on", ", ".join(row["clusters"])), *rest]
+    return lines
 
 
 def _worst_last(items: Sequence[Any], status: Callable[[Any], str]) -> list[Any]:
@@ -56,22 +73,27 @@ def _worst_last(items: Sequence[Any], status: Callable[[Any], str]) -> list[Any]
 
 
 def _whole(lines: Sequence[str], files: Mapping[str, str]) -> str:
-    return "\n".join([*lines, *(f"report  {path}" for path in files.values())]) + "\n"
+    return "\n".join([*lines, *(f"{say('report')}  {path}" for path in files.values())]) + "\n"
 
 
 def _verdict(verdict: str, words: str, *, colour: bool) -> str:
-    return _paint(f"{verdict.upper()}  {words}", verdict, colour=colour)
+    return _paint(f"{say(verdict).upper()}  {words}", verdict, colour=colour)
 
 
 def _head(document: Mapping[str, Any]) -> str:
     run, cluster = document["run"], document["cluster"]
     rest = f"Kubeflow {run['release']}  {counted(document['summary']['planned'], 'check')}  {run['duration_s']:.0f} s"
     if hosts := document.get("hosts"):
-        answered = f"{hosts['answered']} of {len(hosts['asked'])} hosts answered ({', '.join(hosts['os'])})"
-        where = f"preflight: {answered}, {cluster['server_version'] or 'no cluster'}"
+        where = say(
+            "preflight: {answered} of {asked} hosts answered ({systems}), {version}",
+            answered=hosts["answered"],
+            asked=len(hosts["asked"]),
+            systems=", ".join(hosts["os"]),
+            version=cluster["server_version"] or say("no cluster"),
+        )
     else:
-        known = (cluster["server_version"] or "not reached", counted(cluster["nodes"], "node"), *cluster["os"])
-        where = f"cluster {cluster['origin']} ({', '.join(known)})"
+        known = (cluster["server_version"] or say("not reached"), counted(cluster["nodes"], "node"), *cluster["os"])
+        where = say("cluster {origin} ({versions})", origin=cluster["origin"], versions=", ".join(known))
     return f"kubeflow-volcano {run['tool']}  {where}  {rest}"
 
 
@@ -81,9 +103,9 @@ def _cluster(item: Mapping[str, Any], *, colour: bool) -> Iterator[str]:
     yield _paint(f" {MARKS[verdict]} {item['name']}  {describe_cluster(item)}{how}", verdict, colour=colour)
     yield from (f"       {_one_line(text)}" for text in item["problems"])
     if item["left_behind"]:
-        yield f"       left behind: {counted(item['left_behind'], 'probe object')}"
+        yield f"       {say('left behind: {objects}', objects=counted(item['left_behind'], 'probe object'))}"
     if item["run"] and item["run"]["interrupted"]:
-        yield "       the run was interrupted"
+        yield f"       {say('the run was interrupted')}"
 
 
 def _finding(items: Sequence[Mapping[str, Any]], *, colour: bool) -> list[str]:
@@ -91,17 +113,26 @@ def _finding(items: Sequence[Mapping[str, Any]], *, colour: bool) -> list[str]:
     item, status = items[0], items[0]["status"]
     names = f"{item['id']:<3} {item['slug']}  {item['title']}"
     if len(items) > 1:
-        names = f"{len(items)} checks: {' '.join(each['id'] for each in items)}"
+        names = say("{number} checks: {ids}", number=len(items), ids=" ".join(each["id"] for each in items))
     lines = [_paint(f" {MARKS[status]} {names}", status, colour=colour)]
-    lines.append(f"       found     {_one_line(item['message'])}")
+    lines.append(_part("found", item["message"]))
     if item["expected"] and len(items) == 1:
-        lines.append(f"       needed    {_one_line(item['expected'])}")
+        lines.append(_part("needed", item["expected"]))
     if item["remediation"]["text"]:
-        lines.append(f"       do        {_one_line(item['remediation']['text'])}")
+        lines.append(_part("do", item["remediation"]["text"]))
     for word, key in (("look", "commands"), ("change", "changes")):
         commands = item["remediation"][key][:_MOST_COMMANDS]
-        lines.extend(f"       {word:<9} $ {_one_line(command)}" for command in commands)
+        lines.extend(_part(word, f"$ {command}") for command in commands)
     return lines
+
+
+def _part(word: str, text: str) -> str:
+    """One line of a finding, such as `found`, with its text in a column of its own."""
+    return f"       {padded(say(word), 10)}{_one_line(text)}"
+
+
+def _number(word: str, number: int) -> str:
+    return say(f"{{number}} {word}", number=number)
 
 
 def _skips(document: Mapping[str, Any]) -> list[str]:
@@ -125,14 +156,24 @@ def _comparison(baseline: Mapping[str, Any] | None) -> list[str]:
     if baseline is None:
         return []
     found = "; ".join(f"{words}: {', '.join(names)}" for words, names in changes(baseline).items())
-    where = " of another cluster" if baseline["same_cluster"] is False else ""
-    return [f"compared with run {baseline['run']} of {baseline['started']}{where}: {found or 'no finding in either'}"]
+    where = say(" of another cluster") if baseline["same_cluster"] is False else ""
+    return [
+        say(
+            "compared with run {run} of {started}{where}: {found}",
+            run=baseline["run"],
+            started=baseline["started"],
+            where=where,
+            found=found or say("no finding in either"),
+        )
+    ]
 
 
 def _cleanup(document: Mapping[str, Any]) -> str:
     cleanup = document["cleanup"]
-    swept = f", {counted(cleanup['swept'], 'leftover')} of earlier runs removed" if cleanup["swept"] else ""
-    return f"  cleanup: {cleanup['removed']} of {cleanup['created']} probe objects removed{swept}"
+    leftovers = counted(cleanup["swept"], "leftover")
+    swept = say(", {leftovers} of earlier runs removed", leftovers=leftovers) if cleanup["swept"] else ""
+    words = "  cleanup: {removed} of {created} probe objects removed{swept}"
+    return say(words, removed=cleanup["removed"], created=cleanup["created"], swept=swept)
 
 
 def _object(item: Mapping[str, str]) -> str:

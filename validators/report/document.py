@@ -19,6 +19,7 @@ from validators.core.consequences import REASON
 from validators.core.facts import Facts
 from validators.core.results import Result, Summary, summarise, worst
 from validators.core.safe import LONGEST_EVIDENCE, safe, text
+from validators.language.catalog import ENGLISH
 from validators.report.baseline import compare
 from validators.report.conformance import conformance
 from validators.report.snapshot import snapshot
@@ -58,6 +59,8 @@ class Report:
     """Prefix of the names of all files of this kind of run."""
     baseline: Mapping[str, Any] | None = None
     """The document of an earlier run, to compare with."""
+    language: str = ENGLISH
+    """Of everything that is written for people; the document is English."""
 
     @property
     def stem(self) -> str:

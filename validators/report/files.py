@@ -20,13 +20,16 @@ __all__ = ["write", "write_clusters"]
 
 
 def write(report: Report, directory: Path) -> Report:
-    """Write JSON, Markdown, HTML, JUnit XML and evidence; returns the report with its files, or why there are none."""
+    """Write JSON, Markdown, HTML, JUnit XML and evidence; returns the report with its files, or why there are none.
+
+    JSON is for programs, and English in every language.
+    """
     document, evidence, manual = report.as_dict(), report.evidence, _manual_from(directory)
     texts = {
         "json": _json(document),
-        "md": markdown.render(document, manual),
-        "html": html.render(document, evidence, manual),
-        "xml": junit.render(document, evidence),
+        "md": markdown.render(document, manual, report.language),
+        "html": html.render(document, evidence, manual, report.language),
+        "xml": junit.render(document, evidence, report.language),
     }
     written, unwritten = _put(texts, directory, report.stem, report.prefix, evidence)
     return replace(report, files=written, unwritten=unwritten)
@@ -37,9 +40,9 @@ def write_clusters(combined: Combined, directory: Path) -> Combined:
     document, manual = combined.as_dict(directory), _manual_from(directory)
     texts = {
         "json": _json(document),
-        "md": markdown.render_clusters(document, manual),
-        "html": html.render_clusters(document, manual),
-        "xml": junit.render_clusters(combined.judged),
+        "md": markdown.render_clusters(document, manual, combined.language),
+        "html": html.render_clusters(document, manual, combined.language),
+        "xml": junit.render_clusters(combined.judged, combined.language),
     }
     written, unwritten = _put(texts, directory, combined.stem, PREFIX, {})
     return replace(combined, files=written, unwritten=unwritten)

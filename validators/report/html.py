@@ -16,11 +16,13 @@ from typing import Any
 import jinja2
 
 from kubeflow_volcano.experiment.timeline import WIDTH, pictures
-from kubeflow_volcano.text import counted
 from validators.core.outcome import Status
+from validators.language.catalog import ENGLISH
+from validators.language.speaking import counted, say, speaking, tag, translated
 from validators.report.clusters import clusters_with, describe_cluster, describe_verdicts, differing_checks
 from validators.report.document import anchor
-from validators.report.summary import MARKS, WORDS, attention, counts, rollout, simulation, skip_reasons
+from validators.report.summary import MARKS, WORDS, attention, counts, rollout, simulation, skip_reasons, words
+from validators.report.wording import in_words, in_words_of_clusters
 
 __all__ = ["render", "render_clusters"]
 
@@ -32,8 +34,13 @@ _MOST_SQUARES = 40
 _MOST_NAMESPACES = 100
 
 
-def render(document: Mapping[str, Any], evidence: Mapping[str, str], manual: str = "") -> str:
+def render(document: Mapping[str, Any], evidence: Mapping[str, str], manual: str = "", language: str = ENGLISH) -> str:
     """HTML of a report document. `evidence` has the texts that are written beside it, by path."""
+    with speaking(language):
+        return _of_run(in_words(document), evidence, manual)
+
+
+def _of_run(document: Mapping[str, Any], evidence: Mapping[str, str], manual: str) -> str:
     namespaces = _namespaces(document["checks"])
     families = list(dict.fromkeys(item["category"] for item in document["checks"]))
     script = _source("report.js")
@@ -45,7 +52,7 @@ def render(document: Mapping[str, Any], evidence: Mapping[str, str], manual: str
         _source("report.css") + _filters(families, namespaces),
         script=script,
         script_hash=_hash(script),
-        kind="Preflight" if "hosts" in document else "Validation",
+        kind=say("Preflight") if "hosts" in document else say("Validation"),
         checks=sorted(document["checks"], key=lambda item: _ORDER.index(item["status"])),
         attention=groups,
         alone={items[0]["id"] for items in groups if len(items) == 1},
@@ -58,14 +65,20 @@ def render(document: Mapping[str, Any], evidence: Mapping[str, str], manual: str
         hosts=_hosts(document),
         pictures=pictures(document),
         width=WIDTH,
+        everywhere=_CLUSTER,
         evidence={path: text[-_MOST_EVIDENCE:] for path, text in evidence.items()},
         most_evidence=_MOST_EVIDENCE,
         most_squares=_MOST_SQUARES,
     )
 
 
-def render_clusters(document: Mapping[str, Any], manual: str = "") -> str:
+def render_clusters(document: Mapping[str, Any], manual: str = "", language: str = ENGLISH) -> str:
     """HTML of a document of several clusters, with links to the report of each."""
+    with speaking(language):
+        return _of_clusters(in_words_of_clusters(document), manual)
+
+
+def _of_clusters(document: Mapping[str, Any], manual: str) -> str:
     rows, rest = differing_checks(document)
     return _page(
         "clusters.html.j2",
@@ -84,7 +97,9 @@ def _page(template: str, document: Mapping[str, Any], manual: str, style: str, *
     return (
         _environment()
         .get_template(template)
-        .render(document=document, manual=manual, style=style, style_hash=_hash(style), **more)
+        .render(
+            document=document, manual=manual, style=style, style_hash=_hash(style), words=words(), lang=tag(), **more
+        )
     )
 
 
@@ -98,10 +113,11 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.globals |= {"marks": MARKS, "words": WORDS, "counted": counted, "anchor": anchor}
+    found.globals |= {"marks": MARKS, "say": say, "counted": counted, "anchor": anchor}
     found.filters |= {
         "counts": counts,
         "skip_reasons": skip_reasons,
+        "translated": translated,
         "describe_cluster": describe_cluster,
         "namespaces": _namespaces_of,
         "plain": _plain,

@@ -11,8 +11,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from kubeflow_volcano.text import counted
+from validators.language.catalog import ENGLISH
+from validators.language.speaking import counted, say, speaking, translated
 from validators.report.clusters import Judged
+from validators.report.wording import in_words
 
 __all__ = ["render", "render_clusters"]
 
@@ -22,25 +24,33 @@ _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 _Item = Mapping[str, Any]
 
 
-def render(document: Mapping[str, Any], evidence: Mapping[str, str]) -> str:
+def render(document: Mapping[str, Any], evidence: Mapping[str, str], language: str = ENGLISH) -> str:
     """JUnit XML of a report document; `evidence` has the texts that are written beside it, by path.
 
-    A warning is a passed case with the finding in its output; in a strict run it is a failure.
+    A warning is a passed case with the finding in its output; in a strict run it is a failure. Names of suites and
+    classes, types and properties are the same in every language.
     """
     run = document["run"]
-    return _whole(f"{_SUITE} {run['release']}", _suites(document, evidence, _SUITE), seconds=run["duration_s"])
+    with speaking(language):
+        suites = _suites(in_words(document), evidence, _SUITE)
+    return _whole(f"{_SUITE} {run['release']}", suites, seconds=run["duration_s"])
 
 
-def render_clusters(judged: Sequence[Judged]) -> str:
+def render_clusters(judged: Sequence[Judged], language: str = ENGLISH) -> str:
     """JUnit XML of several clusters, each with its own suites. A cluster without a report is one case, an error."""
+    with speaking(language):
+        return _of_clusters(judged)
+
+
+def _of_clusters(judged: Sequence[Judged]) -> str:
     parts: list[ET.Element] = []
     for item in judged:
         # A dot would end the name of a package, which is the cluster.
         prefix = f"{_SUITE}.{item.name.replace('.', '_')}"
         if item.document:
-            parts += _suites(item.document, {}, prefix)
+            parts += _suites(in_words(item.document), {}, prefix)
         else:
-            parts.append(_unjudged(prefix, "\n".join(str(problem) for problem in item.problems)))
+            parts.append(_unjudged(prefix, "\n".join(translated(str(problem)) for problem in item.problems)))
     seconds = sum(item.document["run"]["duration_s"] for item in judged if item.document)
     return _whole(f"{_SUITE} {counted(len(judged), 'cluster')}", parts, seconds=seconds)
 
@@ -124,9 +134,10 @@ def _case(suite: str, item: _Item, evidence: Mapping[str, str], *, strict: bool)
     if tag:
         mark = ET.SubElement(case, tag, message=_legal(item["message"]), type=_legal(item["reason"]))
         mark.text = _legal(_describe(item)) if tag != "skipped" else None
-    output = [] if tag or item["status"] == "pass" else [f"{item['status']}: {_describe(item)}"]
+    output = [] if tag or item["status"] == "pass" else [f"{say(item['status'])}: {_describe(item)}"]
     if waived := item["waived"]:
-        output.append(f"{item['message']}\nfound {waived['status']}: {waived['message']}")
+        found = f"{say('found')} {say(waived['status'])}: {waived['message']}"
+        output.append(f"{item['message']}\n{found}")
     output += [f"--- {path}\n{evidence[path]}" for path in item["evidence"] if path in evidence]
     if output:
         ET.SubElement(case, "system-out").text = _legal("\n\n".join(output))
@@ -142,7 +153,7 @@ def _describe(item: _Item) -> str:
         *(("change", command) for command in item["remediation"]["changes"]),
         ("see", item["remediation"]["url"]),
     )
-    return "\n".join(f"{name:<7} {words}" for name, words in parts if words)
+    return "\n".join(f"{say(name):<7} {words}" for name, words in parts if words)
 
 
 def _legal(text: str) -> str:

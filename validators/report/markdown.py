@@ -10,10 +10,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kubeflow_volcano.text import counted
+from validators.language.catalog import ENGLISH
+from validators.language.speaking import counted, say, speaking
 from validators.report.clusters import clusters_with, describe_cluster, describe_verdicts, differing_checks
 from validators.report.document import anchor
-from validators.report.summary import WORDS, attention, changes, counts, rollout, simulation, skip_reasons
+from validators.report.summary import WORDS, attention, changes, counts, rollout, simulation, skip_reasons, words
+from validators.report.wording import in_words, in_words_of_clusters
 
 __all__ = ["render", "render_clusters"]
 
@@ -22,26 +24,36 @@ _MOST_NAMES = 4
 _MOST_COMMANDS = 3
 
 
-def render(document: Mapping[str, Any], manual: str = "") -> str:
+def render(document: Mapping[str, Any], manual: str = "", language: str = ENGLISH) -> str:
     """Markdown of a report document."""
-    return _joined(
-        _summary(document),
-        _section("Needs attention", _attention(document, manual)),
-        _comparison(document["baseline"]),
-        _section("Kubernetes AI conformance", _conformance(document)),
-        _section("All checks", _all(document, manual)),
-        _section("Webhooks answered by the rehearsal", _simulated_webhooks(document)),
-    )
+    with speaking(language):
+        document = in_words(document)
+        return _joined(
+            _summary(document),
+            _section("Needs attention", _attention(document, manual)),
+            _comparison(document["baseline"]),
+            _section("Kubernetes AI conformance", _conformance(document)),
+            _section("All checks", _all(document, manual)),
+            _section("Webhooks answered by the rehearsal", _simulated_webhooks(document)),
+        )
 
 
-def render_clusters(document: Mapping[str, Any], manual: str = "") -> str:
+def render_clusters(document: Mapping[str, Any], manual: str = "", language: str = ENGLISH) -> str:
     """Markdown of a document of several clusters."""
+    with speaking(language):
+        return _of_clusters(in_words_of_clusters(document), manual)
+
+
+def _of_clusters(document: Mapping[str, Any], manual: str) -> str:
     run, summary = document["run"], document["summary"]
     head = [
-        f"# Validation of {counted(summary['clusters'], 'cluster')}: {summary['verdict']}",
+        f"# {_title_of_clusters(summary)}",
         f"- {describe_verdicts(document)}",
-        f"- run {run['id']} from {run['started']} to {run['ended']}",
-        *(f"- same cluster: {', '.join(map(_cell, names))}" for names in document["same_cluster"]),
+        f"- {say('run {id} from {started} to {ended}', **{key: run[key] for key in ('id', 'started', 'ended')})}",
+        *(
+            f"- {say('same cluster: {names}', names=', '.join(map(_cell, names)))}"
+            for names in document["same_cluster"]
+        ),
     ]
     rows, rest = differing_checks(document)
     return _joined(
@@ -49,8 +61,15 @@ def render_clusters(document: Mapping[str, Any], manual: str = "") -> str:
         _section("Clusters", _clusters(document)),
         _section("Needs attention", _attention_of_clusters(document, manual)),
         _section("Checks by cluster", _matrix(rows, manual)),
-        f"{counted(rest, 'check')} passed or did not apply on every evaluated cluster." if rest else "",
+        say("{checks} passed or did not apply on every evaluated cluster.", checks=counted(rest, "check"))
+        if rest
+        else "",
     )
+
+
+def _title_of_clusters(summary: Mapping[str, Any]) -> str:
+    clusters = counted(summary["clusters"], "cluster")
+    return say("Validation of {clusters}: {verdict}", clusters=clusters, verdict=say(summary["verdict"]))
 
 
 def _joined(*parts: str) -> str:
@@ -59,20 +78,19 @@ def _joined(*parts: str) -> str:
 
 def _summary(document: Mapping[str, Any]) -> str:
     run, cluster, summary = document["run"], document["cluster"], document["summary"]
-    gang = f"gang scheduler {_cell(run['gang_scheduler'])} ({_cell(run['gang_scheduler_from'])}); "
+    where = say(
+        "- cluster {version}, {nodes}, uid {uid}, {origin}",
+        version=_cell(cluster["server_version"] or say("not reached")),
+        nodes=counted(cluster["nodes"], "node"),
+        uid=_cell(cluster["uid"]) or say("unknown"),
+        origin=_cell(cluster["origin"]),
+    )
     lines = [
-        f"# {'Preflight' if 'hosts' in document else 'Validation'}: {summary['verdict']}",
-        f"- {counted(summary['planned'], 'check')}: {counts(summary)}",
-        (
-            f"- cluster {_cell(cluster['server_version'] or 'not reached')}, {counted(cluster['nodes'], 'node')}, "
-            f"uid {_cell(cluster['uid']) or 'unknown'}, {_cell(cluster['origin'])}"
-        ),
+        f"# {say('Preflight') if 'hosts' in document else say('Validation')}{say(': ')}{say(summary['verdict'])}",
+        f"- {counted(summary['planned'], 'check')}{say(': ')}{counts(summary)}",
+        where,
         *_left_out(summary),
-        (
-            f"- Kubeflow {_cell(run['release'])} ({_cell(run['release_from'])}); "
-            f"{gang if run['gang_scheduler'] else ''}run {run['id']} from {run['started']}, {run['duration_s']:.0f} s"
-            + (", interrupted" if run["interrupted"] else "")
-        ),
+        _run(run),
         _hosts(document["hosts"]) if "hosts" in document else _cleanup(document["cleanup"]),
     ]
     if problems := rollout(document):
@@ -82,82 +100,122 @@ def _summary(document: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def _run(run: Mapping[str, Any]) -> str:
+    scheduler = say(
+        "gang scheduler {name} ({known_from}); ",
+        name=_cell(run["gang_scheduler"]),
+        known_from=_cell(run["gang_scheduler_from"]),
+    )
+    return say(
+        "- Kubeflow {release} ({known_from}); {scheduler}run {id} from {started}, {seconds} s{interrupted}",
+        release=_cell(run["release"]),
+        known_from=_cell(run["release_from"]),
+        scheduler=scheduler if run["gang_scheduler"] else "",
+        id=run["id"],
+        started=run["started"],
+        seconds=f"{run['duration_s']:.0f}",
+        interrupted=say(", interrupted") if run["interrupted"] else "",
+    )
+
+
 def _left_out(summary: Mapping[str, Any]) -> list[str]:
     """Why checks were skipped or could not be evaluated, in one line; nothing where all were evaluated."""
     skipped = skip_reasons(summary)
     unevaluated = ", ".join(f"{id_} {reason}" for id_, reason in summary["unevaluated"].items())
-    parts = [f"{word}: {text}" for word, text in (("skipped", skipped), ("not evaluated", unevaluated)) if text]
-    return [f"- {'; '.join(parts)}"] if parts else []
+    pairs = (("skipped", skipped), ("not evaluated", unevaluated))
+    parts = [f"{say(word)}{say(': ')}{text}" for word, text in pairs if text]
+    return [f"- {say('; ').join(parts)}"] if parts else []
 
 
 def _hosts(hosts: Mapping[str, Any]) -> str:
-    systems = ", ".join(_cell(name) for name in hosts["os"]) or "unknown systems"
-    left_out = f"; {len(hosts['left_out'])} left out" if hosts["left_out"] else ""
-    return f"- {hosts['answered']} of {len(hosts['asked'])} hosts answered ({systems}){left_out}; nothing was changed"
+    return say(
+        "- {answered} of {asked} hosts answered ({systems}){left_out}; nothing was changed",
+        answered=hosts["answered"],
+        asked=len(hosts["asked"]),
+        systems=", ".join(_cell(name) for name in hosts["os"]) or say("unknown systems"),
+        left_out=say("; {number} left out", number=len(hosts["left_out"])) if hosts["left_out"] else "",
+    )
 
 
 def _cleanup(cleanup: Mapping[str, Any]) -> str:
-    left = f", **{len(cleanup['left'])} left behind**" if cleanup["left"] else ""
-    return f"- probes: {cleanup['removed']} of {cleanup['created']} objects removed{left}"
+    left = say(", **{number} left behind**", number=len(cleanup["left"])) if cleanup["left"] else ""
+    words = "- probes: {removed} of {created} objects removed{left}"
+    return say(words, removed=cleanup["removed"], created=cleanup["created"], left=left)
 
 
 def _attention(document: Mapping[str, Any], manual: str) -> list[list[str]]:
     rows = [
         [
             "<br>".join(_link(item, f"{item['id']} {item['slug']}", manual) for item in items),
-            items[0]["status"],
+            say(items[0]["status"]),
             _cell(items[0]["message"]),
             "<br>".join(dict.fromkeys(_cell(item["expected"]) for item in items)),
             _remedy(items[0]["remediation"]),
         ]
         for items in attention(document)
     ]
-    return [["check", "status", "found", "needed", "do"], *rows] if rows else []
+    return [_head("check", "status", "found", "needed", "do"), *rows] if rows else []
 
 
 def _attention_of_clusters(document: Mapping[str, Any], manual: str) -> list[list[str]]:
     rows = [
         [
             _checks(row["checks"], manual),
-            row["status"],
+            say(row["status"]),
             ", ".join(map(_cell, row["clusters"])),
             _cell(row["message"]),
             _remedy(row["remediation"]),
         ]
         for row in document["attention"]
     ]
-    return [["check", "status", "on", "found", "do"], *rows] if rows else []
+    return [_head("check", "status", "on", "found", "do"), *rows] if rows else []
 
 
 def _checks(checks: Sequence[Mapping[str, Any]], manual: str) -> str:
     if len(checks) > _MOST_NAMES:
-        return f"{len(checks)} checks: {', '.join(_link(check, check['id'], manual) for check in checks)}"
+        ids = ", ".join(_link(check, check["id"], manual) for check in checks)
+        return say("{number} checks: {ids}", number=len(checks), ids=ids)
     return "<br>".join(_link(check, f"{check['id']} {check['slug']}", manual) for check in checks)
 
 
 def _remedy(remediation: Mapping[str, Any]) -> str:
     looks, changes = (remediation[key][:_MOST_COMMANDS] for key in ("commands", "changes"))
-    lines = [*(f"look: `{_code(text)}`" for text in looks), *(f"change: `{_code(text)}`" for text in changes)]
+    pairs = (("look", looks), ("change", changes))
+    lines = [f"{say(word)}{say(': ')}`{_code(text)}`" for word, texts in pairs for text in texts]
     return "<br>".join([_cell(remediation["text"]), *lines])
 
 
 def _comparison(baseline: Mapping[str, Any] | None) -> str:
     if baseline is None:
         return ""
-    lines = [f"- {words}: {', '.join(names)}" for words, names in changes(baseline).items()]
-    earlier = f"With run {_cell(baseline['run'])} of {baseline['started']}, verdict {baseline['verdict']}"
-    where = {True: "", False: "; **another cluster**", None: "; whether it is the same cluster is unknown"}
-    return "\n".join(
-        (f"## Compared\n\n{earlier}{where[baseline['same_cluster']]}.\n", *(lines or ["- no finding in either run"]))
+    lines = [f"- {word}{say(': ')}{', '.join(names)}" for word, names in changes(baseline).items()]
+    where = {
+        True: "",
+        False: say("; **another cluster**"),
+        None: say("; whether it is the same cluster is unknown"),
+    }
+    earlier = say(
+        "With run {run} of {started}, verdict {verdict}{where}.",
+        run=_cell(baseline["run"]),
+        started=baseline["started"],
+        verdict=say(baseline["verdict"]),
+        where=where[baseline["same_cluster"]],
     )
+    return "\n".join((f"## {say('Compared')}\n\n{earlier}\n", *(lines or [f"- {say('no finding in either run')}"])))
 
 
 def _all(document: Mapping[str, Any], manual: str) -> list[list[str]]:
     rows = [
-        [_link(item, item["id"], manual), item["title"], item["status"], item["severity"], _cell(item["message"])]
+        [
+            _link(item, item["id"], manual),
+            item["title"],
+            say(item["status"]),
+            say(item["severity"]),
+            _cell(item["message"]),
+        ]
         for item in document["checks"]
     ]
-    return [["id", "claim", "status", "severity", "found"], *rows]
+    return [_head("id", "claim", "status", "severity", "found"), *rows]
 
 
 def _conformance(document: Mapping[str, Any]) -> list[list[str]]:
@@ -165,13 +223,13 @@ def _conformance(document: Mapping[str, Any]) -> list[list[str]]:
         [
             f"`{item['id']}`, {case['case']}",
             case["claim"],
-            ", ".join(f"{check['id']} {check['status']}" for check in case["checks"]),
+            ", ".join(f"{check['id']} {say(check['status'])}" for check in case["checks"]),
             case["status"],
         ]
         for item in document["conformance"]
         for case in item["cases"]
     ]
-    return [["case", "claim", "shown by", "result"], *rows] if rows else []
+    return [_head("case", "claim", "shown by", "result"), *rows] if rows else []
 
 
 def _simulated_webhooks(document: Mapping[str, Any]) -> list[list[str]]:
@@ -179,7 +237,7 @@ def _simulated_webhooks(document: Mapping[str, Any]) -> list[list[str]]:
         [_cell(item["kind"]), _cell(item["name"]), str(len(item["webhooks"]))]
         for item in document["cluster"]["simulated_webhooks"]
     ]
-    return [["kind", "name", "webhooks"], *rows] if rows else []
+    return [_head("kind", "name", "webhooks"), *rows] if rows else []
 
 
 def _clusters(document: Mapping[str, Any]) -> list[list[str]]:
@@ -188,16 +246,17 @@ def _clusters(document: Mapping[str, Any]) -> list[list[str]]:
         name, page = _cell(item["name"]), item["files"].get("md")
         summary = item["summary"] or dict.fromkeys(WORDS, "")
         problems = "".join(f"<br>{_cell(text)}" for text in item["problems"])
-        left = f"<br>**{counted(item['left_behind'], 'probe object')} left behind**" if item["left_behind"] else ""
+        number = counted(item["left_behind"], "probe object")
+        left = f"<br>**{say('{objects} left behind', objects=number)}**" if item["left_behind"] else ""
         rows.append(
             [
                 f"[{name}](<{page}>)" if page else name,
-                item["verdict"],
+                say(item["verdict"]),
                 f"{_cell(describe_cluster(item))}{problems}{left}",
                 *(str(summary[key]) for key in WORDS),
             ]
         )
-    return [["cluster", "verdict", "versions and nodes", *WORDS.values()], *rows]
+    return [[*_head("cluster", "verdict", "versions and nodes"), *words().values()], *rows]
 
 
 def _matrix(rows: Sequence[Mapping[str, Any]], manual: str) -> list[list[str]]:
@@ -208,11 +267,16 @@ def _matrix(rows: Sequence[Mapping[str, Any]], manual: str) -> list[list[str]]:
         ]
         for row in rows
     ]
-    return [["check", *WORDS.values()], *body] if body else []
+    return [[*_head("check"), *words().values()], *body] if body else []
 
 
 def _link(check: Mapping[str, Any], words: str, manual: str) -> str:
     return f"[{words}]({manual}#{anchor(check['id'], check['slug'])})" if manual else words
+
+
+def _head(*labels: str) -> list[str]:
+    """Head of a table."""
+    return [say(label) for label in labels]
 
 
 def _section(title: str, rows: Iterable[list[str]]) -> str:
@@ -222,7 +286,7 @@ def _section(title: str, rows: Iterable[list[str]]) -> str:
         return ""
     lines = [f"| {' | '.join(row)} |" for row in rows]
     lines.insert(1, f"|{' --- |' * len(rows[0])}")
-    return f"## {title}\n\n" + "\n".join(lines)
+    return f"## {say(title)}\n\n" + "\n".join(lines)
 
 
 def _cell(text: str) -> str:

@@ -6,18 +6,34 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from kubeflow_volcano.text import counted
+from validators.language.speaking import counted, say
 
-__all__ = ["ATTENTION", "MARKS", "WORDS", "attention", "changes", "counts", "rollout", "simulation", "skip_reasons"]
+__all__ = [
+    "ATTENTION",
+    "MARKS",
+    "WORDS",
+    "attention",
+    "changes",
+    "counts",
+    "rollout",
+    "simulation",
+    "skip_reasons",
+    "words",
+]
 
 MARKS = {"fail": "✗", "error": "?", "warn": "!", "pass": "✓", "skip": "-", "incomplete": "?"}
 """Sign of each status and verdict, so that colour alone distinguishes none."""
 WORDS = {"fail": "failed", "error": "not evaluated", "warn": "warnings", "pass": "passed", "skip": "skipped"}
-"""Statuses in the order in which they are shown."""
+"""Statuses in the order in which they are shown, in English."""
 ATTENTION = ("fail", "error", "warn")
 """Statuses that need attention, the worst first."""
 
 _CHANGES = {"new": "new", "still": "still there", "unjudged": "not evaluated this time", "fixed": "fixed"}
+
+
+def words() -> dict[str, str]:
+    """Statuses in the order in which they are shown, in the language of the report."""
+    return {status: say(word) for status, word in WORDS.items()}
 
 
 def attention(document: Mapping[str, Any]) -> list[list[Mapping[str, Any]]]:
@@ -33,34 +49,42 @@ def attention(document: Mapping[str, Any]) -> list[list[Mapping[str, Any]]]:
 def counts(summary: Mapping[str, Any]) -> str:
     """Number of checks of each status, and the coverage: `2 failed, 1 warning, 40 passed (coverage 98%)`."""
     parts = (
-        (summary["fail"], f"{summary['fail']} failed"),
+        (summary["fail"], say("{number} failed", number=summary["fail"])),
         (summary["warn"], counted(summary["warn"], "warning")),
-        (summary["error"], f"{summary['error']} not evaluated"),
-        (summary["skip"], f"{summary['skip']} skipped"),
-        (True, f"{summary['pass']} passed"),
+        (summary["error"], say("{number} not evaluated", number=summary["error"])),
+        (summary["skip"], say("{number} skipped", number=summary["skip"])),
+        (True, say("{number} passed", number=summary["pass"])),
     )
-    return f"{', '.join(words for number, words in parts if number)} (coverage {summary['coverage']:.0%})"
+    known = say(", ").join(words for number, words in parts if number)
+    return say("{counts} (coverage {share})", counts=known, share=f"{summary['coverage']:.0%}")
 
 
 def rollout(document: Mapping[str, Any]) -> str:
     """That the roll-out before the validation ended with problems, and with which; empty if it did not."""
     problems = document["run"].get("rollout_problems", ())
-    return (
-        f"The roll-out before ended with {counted(len(problems), 'problem')}: {' '.join(problems)}" if problems else ""
-    )
+    number = counted(len(problems), "problem")
+    label = "The roll-out before ended with {problems}: {texts}"
+    return say(label, problems=number, texts=" ".join(problems)) if problems else ""
 
 
 def skip_reasons(summary: Mapping[str, Any]) -> str:
     """Why checks were skipped, the most frequent reason first: `7 not expected, 4 no objects`."""
     ordered = sorted(summary["skipped"].items(), key=lambda item: -item[1])
-    return ", ".join(f"{number} {re.sub(r'(?<=[a-z])(?=[A-Z])', ' ', reason).lower()}" for reason, number in ordered)
+    return say(", ").join(
+        say("{number} {reason}", number=number, reason=say(_plain(reason))) for reason, number in ordered
+    )
+
+
+def _plain(reason: str) -> str:
+    """A CamelCase reason as words: `not expected`."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", reason).lower()
 
 
 def changes(baseline: Mapping[str, Any]) -> dict[str, list[str]]:
     """Names of checks by what became of their findings since an earlier run, in words."""
     return {
-        words: [f"{item['id']} {item['slug']}" for item in baseline[key]]
-        for key, words in _CHANGES.items()
+        say(word): [f"{item['id']} {item['slug']}" for item in baseline[key]]
+        for key, word in _CHANGES.items()
         if baseline[key]
     }
 
@@ -71,14 +95,19 @@ def simulation(document: Mapping[str, Any]) -> str:
     nodes, pods, hooks = cluster["simulated_nodes"], cluster["simulated_pods"], cluster["simulated_webhooks"]
     if not (nodes or pods):
         return ""
-    note = (
-        f"simulated: {nodes} of {cluster['nodes']} nodes and {pods} of {cluster['pods'] or pods} pods. No container "
-        "runs on these nodes: a pod there proves placement, not that its containers work."
+    note = say(
+        "simulated: {nodes} of {all_nodes} nodes and {pods} of {all_pods} pods. No container "
+        "runs on these nodes: a pod there proves placement, not that its containers work.",
+        nodes=nodes,
+        all_nodes=cluster["nodes"],
+        pods=pods,
+        all_pods=cluster["pods"] or pods,
     )
     if hooks:
-        number = sum(len(item["webhooks"]) for item in hooks)
-        note += (
-            f" The rehearsal answers {counted(number, 'webhook')} of {counted(len(hooks), 'object')} for simulated "
-            "pods: these webhooks validated and defaulted nothing."
+        note += " " + say(
+            "The rehearsal answers {webhooks} of {objects} for simulated "
+            "pods: these webhooks validated and defaulted nothing.",
+            webhooks=counted(sum(len(item["webhooks"]) for item in hooks), "webhook"),
+            objects=counted(len(hooks), "object"),
         )
     return note

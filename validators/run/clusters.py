@@ -20,6 +20,7 @@ from kubeflow_volcano.experiment.interruption import Interrupted, interruptible,
 from kubeflow_volcano.problems import Exit, InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.progress import Progress, silent
 from kubeflow_volcano.text import visible
+from validators.language.catalog import ENGLISH
 from validators.report.clusters import Combined, Judged
 from validators.report.files import write_clusters
 from validators.run.runner import Options, validate
@@ -76,7 +77,9 @@ def directory_of(names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def validate_all(clusters: Mapping[str, Options], report_dir: Path | None, *, quiet: bool = False) -> Combined:
+def validate_all(
+    clusters: Mapping[str, Options], report_dir: Path | None, *, quiet: bool = False, language: str = ENGLISH
+) -> Combined:
     """Judge every cluster, several at once, and write the report on all of them.
 
     The first INT or TERM is handed on to those that are being judged, which remove their probes and say what they found
@@ -93,7 +96,7 @@ def validate_all(clusters: Mapping[str, Options], report_dir: Path | None, *, qu
             judged = crowd.end(interruption.exit_code)
     if all(item.exit_code is Exit.INVALID_INPUT for item in judged):
         raise InvalidInput(dict.fromkeys(problem for item in judged for problem in item.problems))
-    combined = Combined(judged)
+    combined = Combined(judged, language=language)
     with postponed():
         return write_clusters(combined, report_dir) if report_dir else combined
 

@@ -17,6 +17,7 @@ from kubeflow_volcano.cluster.volcano import scheduler_ref
 from kubeflow_volcano.problems import InvalidInput, Problem
 from validators.core.expectations import GIVEN, SCHEDULER, Expectations, expect
 from validators.core.volcano_home import with_volcano_at
+from validators.language.catalog import ENGLISH
 from validators.probes.network.credentials import Credentials, credentials
 from validators.run.existing import without_absent
 from validators.run.recognising import beside_operators, release_of
@@ -97,6 +98,8 @@ class Options:
     """Where the gateway is reached; empty goes through the API server."""
     rollout_problems: tuple[str, ...] = ()
     """What was found wrong by the roll-out that this validation follows; the report says so."""
+    language: str = ENGLISH
+    """Of everything that is written for people."""
     twice: bool = False
     """Make two whole passes; checks whose verdicts differ are flaky."""
 

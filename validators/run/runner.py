@@ -77,6 +77,7 @@ def validate(
             rollout_problems=options.rollout_problems,
             interrupted=interrupted,
             baseline=earlier,
+            language=options.language,
         )
         return files.write(report, options.report_dir) if options.report_dir else report
 

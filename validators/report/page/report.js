@@ -2,9 +2,10 @@
 (() => {
   const form = document.querySelector(".filters");
   const checks = [...document.querySelectorAll("details.check")];
+  const words = document.getElementById("shown").dataset.words;
   const count = () => {
     const shown = checks.filter((item) => getComputedStyle(item).display !== "none").length;
-    document.getElementById("shown").textContent = `${shown} of ${checks.length} checks shown`;
+    document.getElementById("shown").textContent = words.replace("{shown}", shown).replace("{all}", checks.length);
     document.getElementById("reset").hidden = shown === checks.length;
     document.getElementById("none").hidden = shown > 0;
   };

@@ -1,0 +1,148 @@
+"""Catalogs of translations: data files beside this module, a folder for each language.
+
+An entry is a pair of a text in English, as the code or a check's docstring has it, and its translation. Values are
+placeholders in braces. What a placeholder may contain follows from its name:
+
+- `number`, `number2` …: digits only, so that `{number} pods` does not match other words;
+- `check`, `checks` …: ids of checks;
+- `text`, `text2` …: anything, also several sentences;
+- any other name: no end of a sentence.
+
+A dot at the end belongs to neither: whether one follows is decided by the text that is translated.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from string import Formatter
+
+import yaml
+
+__all__ = ["ENGLISH", "LANGUAGES", "Catalog", "Template", "catalog_of", "without_needless_spaces"]
+
+ENGLISH = "en"
+LANGUAGES: Mapping[str, str] = {ENGLISH: "en", "zh": "zh-CN"}
+"""Language that a person may choose, to its tag in HTML (BCP 47)."""
+
+_LABELS = "labels.yaml"
+"""The file of headings and labels of reports, which are looked up whole."""
+_WIDE = "\u2e80-\u9fff\uff00-\uffef"
+_NEEDLESS = re.compile(rf"(?<=[{_WIDE}]) +(?=[{_WIDE}])|(?<=[，。；：、！？（）]) +| +(?=[，。；：、！？（）])")
+_CHECKS = re.compile(r"[A-Z]\d+(?:, [A-Z]\d+)*")
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_END = ".。"
+_ENDS_OF_SENTENCES = (". ", "; ", "! ", "? ")
+
+
+@dataclass(frozen=True)
+class Template:
+    """A text with placeholders: `literals[0] {names[0]} literals[1] …`, one more literal than names."""
+
+    literals: tuple[str, ...]
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, text: str) -> Template:
+        """Parse `text`; doubled braces are literal ones, as in str.format.
+
+        Raises:
+            ValueError: braces that are not balanced.
+        """
+        literals, names = [""], []
+        for literal, name, _, _ in Formatter().parse(text):
+            literals[-1] += literal
+            if name is not None:
+                names.append(name)
+                literals.append("")
+        return cls(tuple(literals), tuple(names))
+
+    @property
+    def weight(self) -> int:
+        """Number of literal characters: of several templates that match, the heaviest says most."""
+        return sum(map(len, self.literals))
+
+    def match(self, text: str) -> dict[str, str] | None:
+        """Values of the placeholders with which the template is `text`; None if it is not.
+
+        Each literal is taken where it first occurs, so that the time is linear in the length of the text.
+        """
+        first, *middle = self.literals
+        if not middle:
+            return {} if text == first else None
+        last = middle.pop()
+        end = len(text) - len(last)
+        if not (text.startswith(first) and text.endswith(last) and len(first) <= end):
+            return None
+        values, start = [], len(first)
+        for literal in middle:
+            found = text.find(literal, start, end)
+            if found < 0:
+                return None
+            values.append(text[start:found])
+            start = found + len(literal)
+        values.append(text[start:end])
+        pairs = dict(zip(self.names, values, strict=True))
+        return pairs if all(_may_be(name, value) for name, value in pairs.items()) else None
+
+
+def _may_be(name: str, value: str) -> bool:
+    if name.startswith("number"):
+        return value.replace(".", "").isdigit()
+    if name.startswith("check"):
+        return _CHECKS.fullmatch(value) is not None
+    return name.startswith("text") or not any(end in value for end in _ENDS_OF_SENTENCES)
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """The translations of one language."""
+
+    labels: Mapping[str, str]
+    """Headings and labels of reports, by their English text."""
+    exact: Mapping[str, str]
+    """Texts without placeholders, by their English text."""
+    templates: tuple[tuple[Template, str], ...]
+    """Texts with placeholders, the heaviest first, each with its translation for str.format."""
+
+
+def without_needless_spaces(text: str) -> str:
+    """The text without spaces between Chinese characters and beside their punctuation, as where a line was folded."""
+    return _NEEDLESS.sub("", text)
+
+
+@cache
+def catalog_of(language: str) -> Catalog:
+    """The catalog of a language; that of English is empty.
+
+    Raises:
+        ValueError: an entry has no English text or no translation, or one text has two.
+    """
+    labels: dict[str, str] = {}
+    texts: dict[str, str] = {}
+    for name, english, translation in _entries(language):
+        found = labels if name == _LABELS else texts
+        key, words = (english, translation) if name == _LABELS else (english.rstrip(_END), translation.rstrip(_END))
+        if found.setdefault(key, words) != words:
+            raise ValueError(f"{language}/{name}: two translations of {english!r}")
+    templates = [(Template.of(english), translation) for english, translation in texts.items()]
+    with_values = sorted((pair for pair in templates if pair[0].names), key=lambda pair: -pair[0].weight)
+    exact = {template.literals[0]: words.format() for template, words in templates if not template.names}
+    return Catalog(labels, exact, tuple(with_values))
+
+
+def _entries(language: str) -> Iterator[tuple[str, str, str]]:
+    """Name of the file, English text and translation of each entry."""
+    if language == ENGLISH:
+        return
+    folder = files("validators.language") / language
+    for path in sorted(folder.iterdir(), key=lambda path: path.name):
+        if not path.name.endswith(".yaml"):
+            continue
+        for entry in yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER) or ():  # noqa: S506  a safe loader
+            if set(entry) != {ENGLISH, language} or not all(isinstance(item, str) and item for item in entry.values()):
+                raise ValueError(f"{language}/{path.name}: not a pair of texts: {entry}")
+            yield path.name, entry[ENGLISH], without_needless_spaces(entry[language])

@@ -1,0 +1,86 @@
+"""Translation of texts that checks have written: found in the catalog by their templates, sentence by sentence.
+
+Checks write English sentences with names and numbers in them; reports in other languages translate what they wrote.
+A sentence without a translation stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from validators.language.catalog import Catalog, catalog_of, without_needless_spaces
+
+__all__ = ["translate", "untranslated"]
+
+_SENTENCES = re.compile(r"(?<=[.;!?]) ")
+_END = re.compile(r"[.;!?]?$")
+_ENDS = {"": "", ".": "。", ";": "；", "!": "！", "?": "？"}
+_LISTS = ((", ", "、"), (" and ", " 和 "))
+_DEEPEST = 5
+"""Values of templates are texts, too, whose values are texts, and so on."""
+_LONGEST = 12
+"""Most sentences that one template covers."""
+
+
+def translate(text: str, language: str) -> str:
+    """The text in that language, as far as its catalog has it; English as it is."""
+    return _translated(text, catalog_of(language), 0, lambda _: None)
+
+
+def untranslated(text: str, language: str) -> list[str]:
+    """Sentences of the text of which the catalog has no translation."""
+    missing: list[str] = []
+    _translated(text, catalog_of(language), 0, missing.append)
+    return missing
+
+
+def _translated(text: str, catalog: Catalog, depth: int, missing: Callable[[str], None]) -> str:
+    if not (catalog.exact or catalog.templates) or not text.strip():
+        return text
+    sentences = _SENTENCES.split(text)
+    parts: list[str] = []
+    start = 0
+    while start < len(sentences):
+        for end in range(min(len(sentences), start + _LONGEST), start, -1):
+            if found := _found(" ".join(sentences[start:end]), catalog, depth):
+                parts.append(found)
+                start = end
+                break
+        else:
+            missing(sentences[start])
+            parts.append(sentences[start] + (" " if start + 1 < len(sentences) else ""))
+            start += 1
+    return "".join(parts)
+
+
+def _found(text: str, catalog: Catalog, depth: int) -> str | None:
+    """The translation of one entry of the catalog with its values; None if there is none."""
+    plain = text.strip()
+    end = _END.search(plain)
+    mark = end[0] if end else ""
+    bare = plain.removesuffix(mark)
+    words = catalog.exact.get(bare) or _by_template(bare, catalog, depth)
+    return None if words is None else without_needless_spaces(words + _ENDS[mark])
+
+
+def _by_template(text: str, catalog: Catalog, depth: int) -> str | None:
+    if depth == _DEEPEST:
+        return None
+    for template, translation in catalog.templates:
+        values = template.match(text)
+        if values is not None:
+            return translation.format(**{name: _value(value, catalog, depth + 1) for name, value in values.items()})
+    return None
+
+
+def _value(value: str, catalog: Catalog, depth: int) -> str:
+    """The value of a placeholder: a text of the catalog, a list of such texts, or a name that stays as it is."""
+    if found := _found(value, catalog, depth):
+        return found
+    for separator, joint in _LISTS:
+        items = value.split(separator)
+        found_items = [_found(item, catalog, depth) for item in items] if len(items) > 1 else []
+        if found_items and all(found_items):
+            return joint.join(item or "" for item in found_items)
+    return _translated(value, catalog, depth, lambda _: None)
