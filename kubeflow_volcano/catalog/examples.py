@@ -1,0 +1,158 @@
+"""The examples for users: what each manifest in `examples/` shows, and from which release on its kinds exist.
+
+`python -m kubeflow_volcano.catalog.examples` writes the table of examples/README.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from kubeflow_volcano import strict_yaml
+from kubeflow_volcano.catalog import read
+from kubeflow_volcano.catalog.data import load
+from kubeflow_volcano.catalog.model import version_key
+from kubeflow_volcano.decode import decode
+from kubeflow_volcano.problems import InvalidInput, Problem
+
+__all__ = ["HOME", "PAGE", "Example", "ExampleKind", "example_kinds", "examples", "load_example", "with_table"]
+
+HOME = Path(str(files("kubeflow_volcano"))) / "examples"
+"""The directory of the manifests: in a checkout a link to `examples/`, which the wheel has as files."""
+
+PAGE = "README.md"
+"""The page about them, in the same directory."""
+
+_MARKS = "<!-- examples: python -m kubeflow_volcano.catalog.examples -->", "<!-- end of examples -->"
+_PARTS = ("You see", "GPUs", "Images")
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleKind:
+    """A custom resource: the component that brings it, and the first release with it; None comes with Volcano."""
+
+    api_version: str
+    kind: str
+    component: str
+    since: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One manifest. `name` is its path without the suffix; `title`, `sees`, `gpus` and `images` are of its header.
+
+    `title` says what it shows, and `sees` what its user sees when it works.
+    """
+
+    name: str
+    title: str
+    sees: str
+    gpus: str
+    images: str
+    objects: tuple[dict[str, Any], ...]
+
+    @property
+    def path(self) -> str:
+        """Path of the file below `HOME`."""
+        return f"{self.name}.yaml"
+
+    @property
+    def kinds(self) -> tuple[ExampleKind, ...]:
+        """Its custom resources, each once, those of Katib's trials included."""
+        found = {(obj["apiVersion"], obj["kind"]) for obj in self.with_trials}
+        return tuple(item for item in example_kinds() if (item.api_version, item.kind) in found)
+
+    @property
+    def with_trials(self) -> tuple[dict[str, Any], ...]:
+        """Its objects, and the job that each of Katib's trials is, with the placeholders of its parameters."""
+        trials = [item["spec"]["trialTemplate"]["trialSpec"] for item in self.objects if item["kind"] == "Experiment"]
+        return (*self.objects, *trials)
+
+    @property
+    def since(self) -> str | None:
+        """The first release that has all of its kinds; None where Volcano alone has them."""
+        return max(filter(None, (item.since for item in self.kinds)), key=version_key, default=None)
+
+
+@cache
+def example_kinds() -> tuple[ExampleKind, ...]:
+    """Every custom resource of the examples."""
+    return decode(tuple[ExampleKind, ...], load("examples")["kinds"], "kinds")
+
+
+@cache
+def examples() -> tuple[Example, ...]:
+    """Every example, by name; those of the folder itself before those of folders in it."""
+    names = [path.relative_to(HOME).with_suffix("").as_posix() for path in HOME.glob("**/*.yaml")]
+    return tuple(map(load_example, sorted(names, key=lambda name: (name.count("/"), name))))
+
+
+def load_example(name: str) -> Example:
+    """The example of that name, such as `jobs/tfjob`.
+
+    Raises:
+        InvalidInput: its header lacks a part.
+    """
+    text = (HOME / f"{name}.yaml").read_text(encoding="utf-8")
+    found = dict(_header(text))
+    if missing := [part for part in ("", *_PARTS) if not found.get(part)]:
+        named = ", ".join(f"`# {part}: …`" if part else "a first line that says what it shows" for part in missing)
+        problem = Problem(f"examples/{name}.yaml without {named}.", f"a title, {', '.join(_PARTS)}.", "add it.")
+        raise InvalidInput(problem)
+    title, sees, gpus, images = (found[part] for part in ("", *_PARTS))
+    return Example(name, title, sees, gpus, images, tuple(strict_yaml.parse(text, f"examples/{name}.yaml")))
+
+
+def _header(text: str) -> Iterator[tuple[str, str]]:
+    """The parts of the comment at the head of a manifest, by name; the title has none."""
+    lines = re.match(r"---\n((?:#.*\n)+)", text)
+    blocks = re.split(r"\n#\n|\n(?=# [A-Z][A-Za-z ]*: )", lines[1].rstrip("\n") if lines else "")
+    for block in blocks:
+        words = " ".join(line.lstrip("#").strip() for line in block.splitlines())
+        name, mark, rest = words.partition(": ")
+        yield (name, rest) if mark and name in _PARTS else ("", words) if block is blocks[0] else ("about", words)
+
+
+def with_table(page: str) -> str:
+    """The text of the page with a table of all examples between its marks."""
+    begin, end = _MARKS
+    head, _, rest = page.partition(begin)
+    heads = ("example", "kinds", "from release", "what it shows", "what you see")
+    rows = (heads, ["---"] * len(heads), *map(_row, examples()))
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return f"{head}{begin}\n{table}\n{end}{rest.partition(end)[2]}"
+
+
+def _row(example: Example) -> Sequence[str]:
+    kinds = ", ".join(dict.fromkeys("vcjob" if _is_vcjob(item) else item.kind for item in example.kinds))
+    return f"[{example.path}]({example.path})", kinds, _from(example), example.title, example.sees.replace("|", "\\|")
+
+
+def _is_vcjob(item: ExampleKind) -> bool:
+    return item.component == "volcano" and item.kind == "Job"
+
+
+def _from(example: Example) -> str:
+    """The first release, and from when on a component is needed that is outside of upstream's example."""
+    if example.since is None:
+        return "any, with Volcano"
+    text = example.since
+    for component in dict.fromkeys(item.component for item in example.kinds if item.since):
+        extra = [
+            version
+            for version in read.releases()
+            if (part := read.load_release(version).components.get(component)) and not part.example
+        ]
+        if extra:
+            text += f"; from {extra[0]} on with the component {component}"
+    return text
+
+
+if __name__ == "__main__":
+    page = HOME / PAGE
+    page.write_text(with_table(page.read_text(encoding="utf-8")), encoding="utf-8")
