@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kubeflow_volcano.catalog.examples import HOME, examples
 from tests.unit.validators.cli.test_command_line import kubeconfig_of
 from validators.__main__ import main
 
@@ -83,3 +84,9 @@ def test_a_file_is_needed_and_options_are_known(capsys: pytest.CaptureFixture[st
     with pytest.raises(SystemExit):
         main(["explain", "manifest", "--ofline", "job.yaml"])
     assert "unrecognized arguments: --ofline" in capsys.readouterr().err
+
+
+def test_the_projects_own_examples_have_no_flaws(capsys: pytest.CaptureFixture[str]) -> None:
+    files = [str(HOME / item.path) for item in examples()]
+    assert main(["explain", "manifest", "--offline", *files]) == 0
+    assert "judged without a cluster: 0 flaws" in capsys.readouterr().out
