@@ -15,11 +15,13 @@ import yaml
 
 from kubeflow_volcano.apply.removing.managed import managed_objects
 from kubeflow_volcano.apply.result import Action, ApplyResult
+from kubeflow_volcano.catalog.read import load_release
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.applied_objects import Place
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rehearsal.build.generation import load_generation
 from kubeflow_volcano.rehearsal.build.kept import Tools
 from kubeflow_volcano.rehearsal.build.tools import ensure_tools
@@ -33,7 +35,16 @@ from tests.places import UPSTREAM
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(1800)]
 
 ARCHIVES = Path(os.environ.get("KFV_TEST_ARCHIVES", UPSTREAM))
-NAMESPACES = ("auth", "cert-manager", "istio-system", "knative-eventing", "knative-serving", "kubeflow", "oauth2-proxy")
+NAMESPACES = (
+    "auth",
+    "cert-manager",
+    "istio-system",
+    "knative-eventing",
+    "knative-serving",
+    "kubeflow",
+    "kubeflow-system",
+    "oauth2-proxy",
+)
 CRDS = ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "")
 MAPPINGS = Ref(*CRDS, "domainmappings.serving.knative.dev")
 SERVICES = Ref(*CRDS, "inferenceservices.serving.kserve.io")
@@ -55,7 +66,17 @@ def tools() -> Tools:
 
 
 def archive_of(release: str) -> Path:
-    return ARCHIVES / f"manifests-{release}.tar.gz"
+    """Upstream's repository had another name until 1.11.0."""
+    beside = UPSTREAM / f"community-distribution-{release}.tar.gz"
+    return beside if beside.is_file() else ARCHIVES / f"manifests-{release}.tar.gz"
+
+
+def sources_of(tools: Tools, release: str) -> dict[str, str]:
+    """What releases from 1.11.0 on are built of beside their own archive."""
+    if "jobset" not in {source.name for source in load_release(release).remote_sources}:
+        return {}
+    argo = str(UPSTREAM / "argo-workflows-3.7.3.tar.gz")
+    return {"argo-workflows": argo, "jobset": str(tools.source("sigs.k8s.io/jobset"))}
 
 
 def need_archives(*versions: str) -> None:
@@ -109,20 +130,23 @@ def volume(number: int) -> Object:
     return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": f"standard-{number}"}, "spec": spec}
 
 
+def variables_of(tools: Tools, release: str, **more: Any) -> dict[str, Any]:
+    return {
+        "kubeflow_release": release,
+        "kubeflow_profile": "full",
+        "kubeflow_source": str(archive_of(release)),
+        "kubeflow_sources": sources_of(tools, release),
+        "kustomize_binary": str(tools.programs["kustomize"]),
+        "gang_scheduling_scheduler": "none",
+        "kubeflow_exclude": ["volcano"],
+        "local_path_storage_mode": "existing",
+        "kubeflow_wait_timeout_seconds": 600,
+        **more,
+    }
+
+
 def settings_of(tools: Tools, release: str, **more: Any) -> Settings:
-    return parse(
-        {
-            "kubeflow_release": release,
-            "kubeflow_profile": "full",
-            "kubeflow_source": str(archive_of(release)),
-            "kustomize_binary": str(tools.programs["kustomize"]),
-            "gang_scheduling_scheduler": "none",
-            "kubeflow_exclude": ["volcano"],
-            "local_path_storage_mode": "existing",
-            "kubeflow_wait_timeout_seconds": 600,
-            **more,
-        }
-    )
+    return parse(variables_of(tools, release, **more))
 
 
 def roll_out(cluster: Cluster, tools: Tools, release: str, **more: Any) -> tuple[ApplyResult, Said]:
@@ -222,23 +246,46 @@ def beside_fresh(found: set[Place], tools: Tools, tmp_path: Path, release: str) 
     return found - wanted, wanted - found
 
 
-def test_1_9_1_becomes_1_10_2_and_ends_with_the_objects_of_a_fresh_installation(tools: Tools, tmp_path: Path) -> None:
-    origin, target = "1.9.1", "1.10.2"
-    need_archives(origin, target)
+CHAINS = (
+    ("1.30", ("1.9.1", "1.10.2"), ()),
+    ("1.35", ("1.10.2", "1.11.0", "26.03"), ("minio", "training-operator")),
+)
+"""Generation, releases one after the other, and the steps by hand on the way."""
+
+
+@pytest.mark.parametrize(("generation", "releases", "steps"), CHAINS, ids=["1.30", "1.35"])
+def test_upgrades_in_turn_end_with_the_objects_of_a_fresh_installation(
+    generation: str, releases: tuple[str, ...], steps: tuple[str, ...], tmp_path: Path
+) -> None:
+    need_archives(*releases)
+    tools = ensure_tools(load_generation(generation), progress=Said())
     with Plane(tools.programs, tmp_path / "upgraded", NAMESPACES) as plane:
         cluster = Cluster.connect(plane.kubeconfig)
         prepare_storage(cluster)
-        first, _ = roll_out(cluster, tools, origin)
+        first, _ = roll_out(cluster, tools, releases[0])
         assert not first.problems, first.problems
         meta = {"name": "of-others", "namespace": "kubeflow"}
         others = Ref.of(cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}))
         before = live(cluster, others)
-        upgraded, _ = roll_out(cluster, tools, target, kubeflow_prune=True)
-        assert not upgraded.problems, upgraded.problems
-        assert live(cluster, others) == before
-        again, _ = roll_out(cluster, tools, target)
-        assert not again.changed, [str(item.ref) for item in again.outcomes if item.action is not Action.UNCHANGED]
-        found = managed(cluster)
-    extra, lacking = beside_fresh(found, tools, tmp_path, target)
-    assert not lacking
-    assert {place.kind for place in extra} <= KEPT, extra
+        if steps:
+            refused_unless_confirmed(cluster, tools, releases[1], steps)
+        for release in releases[1:]:
+            upgraded, _ = roll_out(cluster, tools, release, kubeflow_prune=True, kubeflow_upgrade_confirmed=list(steps))
+            assert not upgraded.problems, upgraded.problems
+            assert live(cluster, others) == before
+            again, _ = roll_out(cluster, tools, release)
+            changed = [str(item.ref) for item in again.outcomes if item.action is not Action.UNCHANGED]
+            assert not changed
+            extra, lacking = beside_fresh(managed(cluster), tools, tmp_path, release)
+            assert not lacking
+            assert {place.kind for place in extra} <= KEPT, extra
+
+
+def refused_unless_confirmed(cluster: Cluster, tools: Tools, release: str, steps: tuple[str, ...]) -> None:
+    """An upgrade with steps by hand names all of them, and changes nothing."""
+    found = managed(cluster)
+    with pytest.raises(InvalidInput) as refused:
+        roll_out(cluster, tools, release, kubeflow_prune=True)
+    text = refused.value.describe()
+    assert all(f"[{step}]" in text for step in steps), text
+    assert managed(cluster) == found
