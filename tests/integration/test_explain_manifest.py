@@ -13,13 +13,16 @@ import yaml
 from kubeflow_volcano.catalog.images.probes import PAUSE
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, Ref
 from tests.integration.breaking import space
+from tests.waiting import until
 from validators.__main__ import main
 from validators.explain.manifest.judging import judge
 from validators.explain.manifest.model import Manifest
 from validators.explain.manifest.surroundings import surroundings
-from validators.explain.model import Finding
+from validators.explain.model import Finding, State
+from validators.explain.reading.situation import read_situation
+from validators.explain.stages import explain
 
 pytestmark = pytest.mark.cluster
 
@@ -56,6 +59,43 @@ def manifests(namespace: str) -> list[Object]:
         {"apiVersion": version, "kind": kind, "metadata": meta, "spec": copy.deepcopy(spec)}
         for (version, kind), spec in specs.items()
     ]
+
+
+TUTORIAL = """\
+# A gang, as tutorials have it.
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: tutorial}
+spec:
+  schedulerName: kube-batch
+  pytorchReplicaSpecs:
+    Master: &two
+      replicas: 1
+      restartPolicy: OnFailure
+      template:
+        spec:
+          containers:
+            - {name: pytorch, image: IMAGE, resources: {requests: {cpu: 10m}}}  # one
+    Worker: *two
+"""
+
+
+def test_the_corrected_manifest_is_taken_by_a_strict_server_and_starts_as_a_gang(
+    cluster: Cluster, home: str, tmp_path: Path, kubeconfig: Path
+) -> None:
+    path, out = tmp_path / "job.yaml", tmp_path / "fixed.yaml"
+    path.write_text(TUTORIAL.replace("IMAGE", PAUSE))
+    wrong = {**yaml.safe_load(path.read_text()), "metadata": {"name": "tutorial", "namespace": home}}
+    assert refused(cluster, wrong) == {"spec.schedulerName"}
+    where = ["--namespace", home, "--kubeconfig", str(kubeconfig)]
+    assert main(["explain", "manifest", "--fix", str(path), "--output", str(out), *where]) == 0
+    right = {**yaml.safe_load(out.read_text()), "metadata": {"name": "tutorial", "namespace": home}}
+    assert refused(cluster, right) == set()
+    made = cluster.create(right)
+    until(lambda: explain(read_situation(cluster, home, "tutorial")).state is State.STARTED)
+    pods = cluster.list("v1", "Pod", namespace=home, labels="training.kubeflow.org/job-name=tutorial").items
+    assert [pod["spec"]["schedulerName"] for pod in pods] == ["volcano", "volcano"]
+    cluster.delete(Ref.of(made), uid=made["metadata"]["uid"])
 
 
 def found(cluster: Cluster, *objects: Object) -> list[Finding]:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.problems import Exit, InvalidInput, Problem, Unreachable
+from kubeflow_volcano.files import write_file
+from kubeflow_volcano.problems import Exit, InvalidInput, NotWritten, Problem, Unreachable
 from validators.explain.manifest import documents
 from validators.explain.manifest import rendering as manifest_rendering
+from validators.explain.manifest.fixing import fix, joined
 from validators.explain.manifest.judging import judge
-from validators.explain.manifest.model import Judgement
+from validators.explain.manifest.model import Judgement, Manifest
 from validators.explain.manifest.surroundings import surroundings
 from validators.explain.reading.situation import read_situation
 from validators.explain.rendering import document, render
@@ -62,18 +65,48 @@ def explain_job(parsed: argparse.Namespace, names: Sequence[str]) -> tuple[str, 
 def explain_manifests(parsed: argparse.Namespace, files: Sequence[str]) -> tuple[str, Exit]:
     """Judge manifests: the text to print, and 1 where something is wrong, 3 where too little could be read.
 
+    With --fix the text to print is that of the corrected manifests, and the answer goes to standard error; with
+    --output they go to that file.
+
     Raises:
-        InvalidInput: a file holds no manifests, or several clusters are named.
+        InvalidInput: a file holds no manifests, several clusters are named, or options contradict each other.
         Unreachable: the named cluster does not answer.
+        NotWritten: the file of --output cannot be written.
     """
-    if not files:
-        raise InvalidInput(Problem("no file.", "explain manifest FILE…; - is standard input.", "name the files."))
-    manifests = documents.read(files, parsed.namespace)
+    _require_usable(parsed, files)
+    sources = documents.read(files, parsed.namespace)
     cluster, why = _cluster(parsed)
-    judgement = judge(manifests, surroundings(manifests, cluster, why), cluster.origin if cluster else "")
+
+    def judged(manifests: Sequence[Manifest]) -> Judgement:
+        return judge(manifests, surroundings(manifests, cluster, why), cluster.origin if cluster else "")
+
+    if parsed.fix:
+        sources, judgement = fix(sources, parsed.namespace, judged)
+    else:
+        judgement = judged([item for source in sources for item in source.manifests])
     answer = manifest_rendering.document(judgement)
     text = _json(answer) if parsed.json else manifest_rendering.render(answer)
+    if parsed.output:
+        _write(parsed.output, joined(sources))
+    elif parsed.fix:
+        sys.stderr.write(text)
+        text = joined(sources)
     return text, _exit(judgement, parsed)
+
+
+def _require_usable(parsed: argparse.Namespace, files: Sequence[str]) -> None:
+    if not files:
+        raise InvalidInput(Problem("no file.", "explain manifest FILE…; - is standard input.", "name the files."))
+    if parsed.output and not parsed.fix:
+        raise InvalidInput(Problem("--output without --fix.", "--fix, which corrects.", "add --fix."))
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        write_file(path, text)
+    except OSError as error:
+        found = f"{path} cannot be written: {error.strerror}."
+        raise NotWritten(Problem(found, "a directory with room that may be written.", "name another file.")) from error
 
 
 def _cluster(parsed: argparse.Namespace) -> tuple[Cluster | None, str]:

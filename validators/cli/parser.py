@@ -40,7 +40,7 @@ def parser() -> argparse.ArgumentParser:
             "with the manifest of a job",
             usage="python -m validators explain CHECK [CHECK ...]\n"
             "       python -m validators explain job NAMESPACE/NAME [--kind KIND] [--json]\n"
-            "       python -m validators explain manifest FILE [FILE ...] [--offline] [--json]",
+            "       python -m validators explain manifest FILE [FILE ...] [--fix] [--offline] [--json]",
             allow_abbrev=False,
         )
     )
@@ -95,6 +95,8 @@ def _explain(command: argparse.ArgumentParser) -> None:
     _text(job, "--kind", "KIND", "needed if several jobs have the name: TFJob, vcjob, PodGroup …")
     manifest = command.add_argument_group("explain manifest", f"FILE: YAML, or - for standard input; {codes}")
     _flag(manifest, "--offline", "ask no cluster, and judge by the files alone")
+    _flag(manifest, "--fix", "print the corrected manifests; what was found goes to standard error")
+    manifest.add_argument("--output", type=Path, metavar="FILE", help="write them to this file instead")
     manifest.add_argument(
         "--namespace", default="default", metavar="NAME", help="of objects that name none (%(default)s)"
     )
@@ -102,6 +104,7 @@ def _explain(command: argparse.ArgumentParser) -> None:
     _flag(both, "--json", "print a document, kfv.explanation/v1 or kfv.manifests/v1")
     # Without a default, so that options before the command stay in force.
     unset = argparse.SUPPRESS
+    manifest.add_argument("--strict", action="store_true", default=unset, help="exit with 4 on notes")
     both.add_argument("--kubeconfig", type=Path, action="append", default=unset, metavar="FILE", help=_KUBECONFIG)
     both.add_argument("--context", action="append", default=unset, metavar="NAME", help=_CONTEXT)
 

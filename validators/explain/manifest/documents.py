@@ -4,62 +4,86 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from kubeflow_volcano import strict_yaml
 from kubeflow_volcano.problems import InvalidInput, Problem
 from validators.explain.manifest.model import Manifest
+from validators.explain.manifest.templates import Path as Steps
 
-__all__ = ["STDIN", "read"]
+__all__ = ["STDIN", "Source", "parse", "read"]
 
 STDIN = "-"
 _TODO = "correct the file."
 
 
-def read(files: Sequence[str], namespace: str) -> tuple[Manifest, ...]:
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file: its text, and the objects in it. `origin` is its name, `-` for standard input."""
+
+    origin: str
+    text: str
+    manifests: tuple[Manifest, ...]
+
+
+def read(files: Sequence[str], namespace: str) -> tuple[Source, ...]:
     """Every object of the files, in their order; `namespace` is where those go that name none. `-` is standard input.
 
     Raises:
         InvalidInput: a file cannot be read, is no YAML, or holds something else than objects of Kubernetes.
     """
     problems: list[Problem] = []
-    found: list[Manifest] = []
+    found: list[Source] = []
     for file in files:
         try:
-            documents = strict_yaml.parse(_text(file), file)
+            found.append(parse(file, _text(file), namespace))
         except InvalidInput as error:
             problems += error.problems
-            continue
-        for number, document in enumerate(documents, start=1):
-            for obj in _objects(document):
-                if wrong := _fault(obj):
-                    place = f"{file}, document {number}"
-                    problems.append(Problem(f"{place}: {wrong}.", "an object with apiVersion, kind and name.", _TODO))
-                else:
-                    found.append(Manifest(file, number, obj, namespace))
     if problems:
         raise InvalidInput(problems)
-    if not found:
+    if not any(source.manifests for source in found):
         names = ", ".join(files)
         raise InvalidInput(Problem(f"no object in {names}.", "at least one manifest.", "name the file of a job."))
     return tuple(found)
 
 
-def _text(file: str) -> bytes:
+def parse(origin: str, text: str, namespace: str) -> Source:
+    """The objects in the text of a file.
+
+    Raises:
+        InvalidInput: it is no YAML, or holds something else than objects of Kubernetes.
+    """
+    problems: list[Problem] = []
+    found: list[Manifest] = []
+    for number, document in enumerate(strict_yaml.parse(text, origin), start=1):
+        for at, obj in _objects(document):
+            if wrong := _fault(obj):
+                place = f"{origin}, document {number}"
+                problems.append(Problem(f"{place}: {wrong}.", "an object with apiVersion, kind and name.", _TODO))
+            else:
+                found.append(Manifest(origin, number, obj, namespace, at))
+    if problems:
+        raise InvalidInput(problems)
+    return Source(origin, text, tuple(found))
+
+
+def _text(file: str) -> str:
     try:
-        return sys.stdin.buffer.read() if file == STDIN else Path(file).read_bytes()
-    except OSError as error:
-        found = f"{file} cannot be read: {error.strerror}."
+        return (sys.stdin.buffer.read() if file == STDIN else Path(file).read_bytes()).decode()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        found = f"{file} cannot be read: {why}."
         raise InvalidInput(Problem(found, "a file with manifests, or - for standard input.", "correct it.")) from error
 
 
-def _objects(document: Any) -> Iterator[Any]:
-    """The document, or the items of a List."""
+def _objects(document: Any) -> Iterator[tuple[Steps, Any]]:
+    """The document, or the items of a List, each with its path in the document."""
     if isinstance(document, dict) and str(document.get("kind", "")) == "List":
-        yield from document.get("items") or ()
+        yield from ((("items", index), item) for index, item in enumerate(document.get("items") or ()))
     else:
-        yield document
+        yield (), document
 
 
 def _fault(obj: Any) -> str:

@@ -7,10 +7,12 @@ from typing import Any
 
 from kubeflow_volcano.text import counted, few
 from validators.core.facts import Facts
-from validators.explain.manifest.model import Manifest, flaw
+from validators.explain.manifest.edits import Edit
+from validators.explain.manifest.gangs import KUBE_BATCH
+from validators.explain.manifest.model import Flaw, Manifest, flaw
 from validators.explain.manifest.schemas import SCHEMAS, unknown_fields
 from validators.explain.manifest.templates import Path, shown
-from validators.explain.model import Finding
+from validators.explain.model import VOLCANO
 
 __all__ = ["misplaced", "scheduler_name", "types", "unknown"]
 
@@ -19,7 +21,7 @@ _OWN = frozenset({("batch.volcano.sh", "Job"), ("", "Pod")})
 """Kinds whose spec has a schedulerName itself."""
 
 
-def types(manifest: Manifest, _facts: Facts) -> Iterator[Finding]:
+def types(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
     """Values of another type than the API's: all other rules rely on these."""
     if found := manifest.wrong_types:
         yield flaw(
@@ -31,21 +33,35 @@ def types(manifest: Manifest, _facts: Facts) -> Iterator[Finding]:
         )
 
 
-def scheduler_name(manifest: Manifest, _facts: Facts) -> Iterator[Finding]:
+def scheduler_name(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
     """A schedulerName outside of the pod templates, where the kind has no such field."""
     places = misplaced(manifest)
     if not places:
         return
-    targets = [shown((*item.path, "spec", _SCHEDULER)) for item in manifest.templates]
-    where = few(targets) if targets else "schedulerName in the pod templates of its runtime"
+    targets = [(*item.path, "spec", _SCHEDULER) for item in manifest.templates]
+    where = few([shown(path) for path in targets]) if targets else "schedulerName in the pod templates of its runtime"
+    edits = [edit for path in places for edit in _moved(path, manifest)] if targets else []
     yield flaw(
         "SchedulerNameMisplaced",
         f"{few([shown(path) for path in places])}: a {manifest.kind} has no such field. Strict clients, as kubectl is "
         "since 1.25, refuse the manifest; others drop the field in silence, and the pods get the scheduler that the "
         "operator sets, else the default one.",
         needed=f"the field {where}.",
-        todo="move it there.",
+        todo=f"move it there; in place of {KUBE_BATCH}, name {VOLCANO}.",
+        edits=edits,
     )
+
+
+def _moved(path: Path, manifest: Manifest) -> Iterator[Edit]:
+    """Into each pod template below the mapping that has it, where that names no scheduler itself; else into all."""
+    value: Any = manifest.obj
+    for step in path:
+        value = value[step]
+    below = [item for item in manifest.templates if item.path[: len(path) - 1] == path[:-1]]
+    for item in below or manifest.templates:
+        if _SCHEDULER not in item.spec and isinstance(value, str):
+            yield Edit((*item.path, "spec", _SCHEDULER), VOLCANO if value == KUBE_BATCH else value)
+    yield Edit(path)
 
 
 def misplaced(manifest: Manifest) -> list[Path]:
@@ -72,7 +88,7 @@ def _named(value: Any, path: Path, pods: set[Path]) -> Iterator[Path]:
             yield from _named(item, (*path, index), pods)
 
 
-def unknown(manifest: Manifest, facts: Facts) -> Iterator[Finding]:
+def unknown(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
     """Fields that the API server's schema of the kind does not have."""
     schemas = facts.read(SCHEMAS).get(manifest.ref.api_version) or {}
     known = set(misplaced(manifest))

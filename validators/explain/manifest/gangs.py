@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, podgroup_of
+from kubeflow_volcano.catalog.gangs import VOLCANO as GANGS
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.cluster.pods.quantities import pod_requests
 from kubeflow_volcano.text import counted, few
 from validators.core.facts import Facts
 from validators.explain.creation.quotas import LIMIT_RANGES, default_resources, with_defaults
-from validators.explain.manifest.model import FILES, Manifest, flaw
+from validators.explain.manifest.edits import Edit
+from validators.explain.manifest.model import FILES, Flaw, Manifest, flaw
 from validators.explain.manifest.templates import Template, shown, templates_of
-from validators.explain.model import GROUP_NAME, VOLCANO, Finding
+from validators.explain.model import GROUP_NAME, VOLCANO
 from validators.explain.scheduling.volcano import PODGROUPS
 
 __all__ = [
+    "KUBE_BATCH",
     "KUBE_BATCH_GROUPS",
     "is_gang",
     "kube_batch_group",
@@ -25,7 +28,7 @@ __all__ = [
     "requests",
 ]
 
-_KUBE_BATCH = "kube-batch"
+KUBE_BATCH = "kube-batch"
 KUBE_BATCH_GROUPS = frozenset({"scheduling.incubator.k8s.io", "scheduling.sigs.dev"})
 _MAKERS = frozenset({"kubeflow.org", "trainer.kubeflow.org", "batch.volcano.sh"})
 """API groups of jobs whose controllers create the PodGroup, and name it on the pods."""
@@ -38,7 +41,7 @@ def is_gang(manifest: Manifest) -> bool:
     return manifest.ref.group == "batch.volcano.sh" or bool(policy) or marked
 
 
-def kube_batch_group(manifest: Manifest, _facts: Facts) -> Iterator[Finding]:
+def kube_batch_group(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
     """PodGroups and Queues of kube-batch, whose API no version of Volcano serves or reads."""
     ref = manifest.ref
     if ref.group in KUBE_BATCH_GROUPS and ref.kind in {"PodGroup", "Queue"}:
@@ -47,23 +50,25 @@ def kube_batch_group(manifest: Manifest, _facts: Facts) -> Iterator[Finding]:
             f"apiVersion {ref.api_version} is kube-batch's, which Volcano has replaced and does not read.",
             needed="apiVersion scheduling.volcano.sh/v1beta1; its spec has the same fields.",
             todo="change the apiVersion.",
+            edits=[Edit(("apiVersion",), GANGS.api_version)],
         )
 
 
-def kube_batch_scheduler(manifest: Manifest, _facts: Facts) -> Iterator[Finding]:
+def kube_batch_scheduler(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
     """Pod templates for the scheduler kube-batch."""
-    named = [item for item in manifest.templates if item.spec.get("schedulerName") == _KUBE_BATCH]
+    named = [item for item in manifest.templates if item.spec.get("schedulerName") == KUBE_BATCH]
     if named:
         places = few([shown((*item.path, "spec", "schedulerName")) for item in named])
         yield flaw(
             "KubeBatchScheduler",
-            f"{places}: {_KUBE_BATCH}, which Volcano has replaced: no scheduler places these pods.",
+            f"{places}: {KUBE_BATCH}, which Volcano has replaced: no scheduler places these pods.",
             needed=f"schedulerName {VOLCANO}.",
             todo="change the name.",
+            edits=[Edit((*item.path, "spec", "schedulerName"), VOLCANO) for item in named],
         )
 
 
-def named_group(manifest: Manifest, facts: Facts) -> Iterator[Finding]:
+def named_group(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
     """Pods that name a PodGroup which does not exist, or which is not the one that their controller creates."""
     names = dict.fromkeys(name for item in manifest.templates if (name := podgroup_of(_as_pod(item))))
     for name in names:
@@ -94,7 +99,7 @@ def _exists(manifest: Manifest, group: str, facts: Facts) -> bool:
     )
 
 
-def minimum(manifest: Manifest, facts: Facts) -> Iterator[Finding]:
+def minimum(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
     """A minimum that the replicas do not reach."""
     job = manifest.job(facts)
     if manifest.kind == "PodGroup":
@@ -120,7 +125,7 @@ def minimum(manifest: Manifest, facts: Facts) -> Iterator[Finding]:
             )
 
 
-def _bare_minimum(manifest: Manifest, facts: Facts) -> Iterator[Finding]:
+def _bare_minimum(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
     least = int((manifest.obj.get("spec") or {}).get("minMember") or 1)
     members = [
         item
@@ -141,7 +146,7 @@ def _bare_minimum(manifest: Manifest, facts: Facts) -> Iterator[Finding]:
         )
 
 
-def requests(manifest: Manifest, facts: Facts) -> Iterator[Finding]:
+def requests(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
     """Pods of a gang without any request: Volcano places each of them alone."""
     empty = [item for item in manifest.templates if item.spec.get("containers") and not _has_requests(item.spec)]
     if not empty or not (is_gang(manifest) or manifest.job(facts)):

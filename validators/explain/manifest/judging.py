@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from validators.core.facts import Facts, Unread
 from validators.core.outcome import CannotJudgeError
 from validators.explain.manifest import fields, gangs, pods, references
-from validators.explain.manifest.model import Judged, Judgement, Manifest, Rule
-from validators.explain.model import Finding
+from validators.explain.manifest.model import Flaw, Judged, Judgement, Manifest, Rule
 
 __all__ = ["RULES", "judge"]
 
@@ -38,7 +37,7 @@ def judge(manifests: Sequence[Manifest], facts: Facts, cluster: str = "") -> Jud
     unread: dict[str, Unread] = {}
     judged = []
     for manifest in manifests:
-        found: list[Finding] = list(fields.types(manifest, facts))
+        found: list[Flaw] = list(fields.types(manifest, facts))
         for rule in () if found else RULES:
             try:
                 found += rule(manifest, facts)

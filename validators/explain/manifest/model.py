@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,11 +10,12 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem
 from validators.core.facts import Fact, Facts, Unread
 from validators.explain.kinds import KINDS, Kind
+from validators.explain.manifest.edits import Edit
 from validators.explain.manifest.shape import faults
-from validators.explain.manifest.templates import Template, has_templates, templates_of
+from validators.explain.manifest.templates import Path, Template, has_templates, templates_of
 from validators.explain.model import Finding, Job
 
-__all__ = ["FILES", "Judged", "Judgement", "Manifest", "Rule", "flaw"]
+__all__ = ["FILES", "Flaw", "Judged", "Judgement", "Manifest", "Rule", "flaw"]
 
 FILES = Fact[tuple[Object, ...]]("files", lambda _cluster, _facts: (), ())
 """Every object of the files."""
@@ -31,6 +32,8 @@ class Manifest:
     number: int
     obj: Object
     namespace: str = "default"
+    at: Path = ()
+    """Where it is in the document; empty unless that is a List."""
 
     @property
     def ref(self) -> Ref:
@@ -84,7 +87,14 @@ class Manifest:
         return self._kind.read({**self.obj, "metadata": meta}, facts)
 
 
-Rule = Callable[[Manifest, Facts], Iterator[Finding]]
+@dataclass(frozen=True, slots=True)
+class Flaw(Finding):
+    """A finding about a manifest. `edits` correct it; none where that takes a decision."""
+
+    edits: tuple[Edit, ...] = ()
+
+
+Rule = Callable[[Manifest, Facts], Iterator[Flaw]]
 """Finds one kind of flaw. Facts have the objects of all files beside those of the cluster.
 
 It may raise CannotJudgeError where something about the cluster is unknown; no other exception.
@@ -93,10 +103,11 @@ It may raise CannotJudgeError where something about the cluster is unknown; no o
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One manifest and what was found."""
+    """One manifest and what was found; `corrected` is what was found before its text was corrected."""
 
     manifest: Manifest
-    findings: tuple[Finding, ...]
+    findings: tuple[Flaw, ...]
+    corrected: tuple[Flaw, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +130,14 @@ class Judgement:
 
 
 def flaw(
-    reason: str, found: str, *, needed: str, todo: str, details: Sequence[str] = (), blocks: bool = True
-) -> Finding:
-    """A finding about a manifest; it blocks where the object is refused, does not start, or does not start as meant."""
-    return Finding(reason, Problem(found, needed, todo), details=tuple(details), blocks=blocks)
+    reason: str,
+    found: str,
+    *,
+    needed: str,
+    todo: str,
+    details: Sequence[str] = (),
+    blocks: bool = True,
+    edits: Iterable[Edit] = (),
+) -> Flaw:
+    """A flaw; it blocks where the object is refused, does not start, does not start together, or does not end."""
+    return Flaw(reason, Problem(found, needed, todo), details=tuple(details), blocks=blocks, edits=tuple(edits))

@@ -9,16 +9,16 @@ from kubeflow_volcano.catalog.images.tables import gone
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.text import few
 from validators.core.facts import Facts
-from validators.explain.manifest.model import Manifest, flaw
+from validators.explain.manifest.edits import Edit
+from validators.explain.manifest.model import Flaw, Manifest, flaw
 from validators.explain.manifest.templates import Path, Template, ends, shown
-from validators.explain.model import Finding
 
 __all__ = ["images", "sidecar"]
 
 _INJECT = "sidecar.istio.io/inject"
 
 
-def sidecar(manifest: Manifest, facts: Facts) -> Iterator[Finding]:
+def sidecar(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
     """Istio's proxy in pods that are to end: it keeps running, and the job with it.
 
     Rule: pkg/kube/inject of Istio 1.14 to 1.24: a label of the pod decides before its annotation, and the namespace
@@ -28,9 +28,9 @@ def sidecar(manifest: Manifest, facts: Facts) -> Iterator[Finding]:
         return
     silent = [item for item in manifest.templates if _injection(item) is None]
     asked = [item for item in manifest.templates if _injection(item)]
-    if silent and _injects(facts.get("namespaces", "", manifest.space) or {}):
-        asked += silent
-    if asked:
+    if silent and not _injects(facts.get("namespaces", "", manifest.space) or {}):
+        silent = []
+    if asked := asked + silent:
         why = f"namespace {manifest.space} injects it" if silent else f"{_INJECT} is true"
         places = few([shown((*item.path, "metadata")) for item in asked])
         yield flaw(
@@ -39,6 +39,7 @@ def sidecar(manifest: Manifest, facts: Facts) -> Iterator[Finding]:
             "Istio runs it as a native sidecar.",
             needed=f'the label {_INJECT}: "false" on pods that are to end.',
             todo="set it in every pod template.",
+            edits=[Edit((*item.path, "metadata", "labels", _INJECT), "false") for item in silent],
         )
 
 
@@ -56,7 +57,7 @@ def _injects(namespace: Object) -> bool:
     return labels.get("istio-injection", "enabled" if "istio.io/rev" in labels else "") == "enabled"
 
 
-def images(manifest: Manifest, _facts: Facts) -> Iterator[Finding]:
+def images(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
     """Images that are known to be gone from their registry."""
     for text, paths in _images(manifest).items():
         name = ImageName.parse(text)
@@ -69,6 +70,7 @@ def images(manifest: Manifest, _facts: Facts) -> Iterator[Finding]:
                 f"({entry.evidence}): nodes that do not have it cannot pull it.",
                 needed="an image that a registry has.",
                 todo=f"use {other}, or a mirror that still has it." if other else "use a mirror that still has it.",
+                edits=[Edit(path, str(other)) for path in paths if other],
             )
 
 

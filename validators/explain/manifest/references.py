@@ -9,8 +9,7 @@ from kubeflow_volcano.text import did_you_mean
 from validators.core.facts import Fact, Facts
 from validators.explain.creation.prerequisites import BUILT_IN_CLASSES, PRIORITY_CLASSES
 from validators.explain.manifest.gangs import KUBE_BATCH_GROUPS
-from validators.explain.manifest.model import FILES, Manifest, flaw
-from validators.explain.model import Finding
+from validators.explain.manifest.model import FILES, Flaw, Manifest, flaw
 from validators.explain.scheduling.volcano import QUEUES
 
 __all__ = ["SERVED", "namespace", "priority_classes", "queue", "served"]
@@ -19,7 +18,7 @@ SERVED = Fact[Mapping[str, frozenset[str]]]("served kinds", lambda _cluster, _fa
 """By apiVersion the kinds that the API server serves, for every version of the groups that the files name."""
 
 
-def served(manifest: Manifest, facts: Facts) -> Iterator[Finding]:
+def served(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
     """A kind that the API server does not serve in that version."""
     ref = manifest.ref
     if ref.group in KUBE_BATCH_GROUPS or _brought(ref.api_version, ref.kind, facts):
@@ -54,7 +53,7 @@ def _brought(api_version: str, kind: str, facts: Facts) -> bool:
     return False
 
 
-def namespace(manifest: Manifest, facts: Facts) -> Iterator[Finding]:
+def namespace(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
     """A namespace that does not exist."""
     if manifest.ref.namespace and not _exists("namespaces", manifest.space, facts):
         yield flaw(
@@ -65,7 +64,7 @@ def namespace(manifest: Manifest, facts: Facts) -> Iterator[Finding]:
         )
 
 
-def queue(manifest: Manifest, facts: Facts) -> Iterator[Finding]:
+def queue(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
     """A queue that does not exist, or that accepts no jobs."""
     job = manifest.job(facts)
     if job is None or not job.queue:
@@ -90,7 +89,7 @@ def queue(manifest: Manifest, facts: Facts) -> Iterator[Finding]:
         )
 
 
-def priority_classes(manifest: Manifest, facts: Facts) -> Iterator[Finding]:
+def priority_classes(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
     """PriorityClasses that do not exist."""
     job = manifest.job(facts)
     of_pods = [str(item.spec.get("priorityClassName") or "") for item in manifest.templates]

@@ -37,6 +37,7 @@ def _judged(item: Judged) -> dict[str, Any]:
         "document": manifest.number,
         "object": object_document(manifest.ref),
         "findings": [finding_document(each) for each in item.findings],
+        "corrected": [finding_document(each) for each in item.corrected],
     }
 
 
@@ -51,16 +52,20 @@ def _head(judgement: Mapping[str, Any]) -> Iterator[str]:
     flaws = sum(each["blocks"] for each in findings)
     where = f"against {judgement['cluster']}" if judgement["cluster"] else "without a cluster"
     notes = f", {counted(len(findings) - flaws, 'note')}" if len(findings) > flaws else ""
-    yield f"{counted(len(manifests), 'manifest')} judged {where}: {counted(flaws, 'flaw')}{notes}."
+    corrected = sum(len(item["corrected"]) for item in manifests)
+    after = f"{counted(corrected, 'flaw')} corrected, " if corrected else ""
+    yield f"{counted(len(manifests), 'manifest')} judged {where}: {after}{counted(flaws, 'flaw')}{notes}."
 
 
 def _manifests(judgement: Mapping[str, Any]) -> Iterator[str]:
     for item in judgement["manifests"]:
-        if item["findings"]:
+        if item["findings"] or item["corrected"]:
             ref = item["object"]
             name = f"{ref['namespace']}/{ref['name']}" if ref["namespace"] else ref["name"]
             yield ""
             yield f"{item['file']}, document {item['document']}: {ref['kind']} {name}"
+            if item["corrected"]:
+                yield f"corrected: {', '.join(each['reason'] for each in item['corrected'])}"
             yield from finding_lines(item["findings"])
 
 

@@ -90,3 +90,27 @@ def test_the_projects_own_examples_have_no_flaws(capsys: pytest.CaptureFixture[s
     files = [str(HOME / item.path) for item in examples()]
     assert main(["explain", "manifest", "--offline", *files]) == 0
     assert "judged without a cluster: 0 flaws" in capsys.readouterr().out
+
+
+MISPLACED = GOOD.replace("      replicas: 2\n", "      replicas: 2  # a pair\n      schedulerName: volcano\n")
+
+
+def test_the_corrected_manifest_is_all_that_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = written(tmp_path, MISPLACED)
+    assert main(["explain", "manifest", "--offline", "--fix", file]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == MISPLACED.replace("      schedulerName: volcano\n", "").replace(
+        "spec: {containers", "spec: {schedulerName: volcano, containers"
+    )
+    assert "corrected: SchedulerNameMisplaced" in printed.err
+    assert Path(file).read_text() == MISPLACED
+
+
+def test_the_corrected_manifest_is_written_where_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = written(tmp_path, MISPLACED)
+    assert main(["explain", "manifest", "--offline", "--fix", "--json", file, "--output", file]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert [item["reason"] for item in answer["manifests"][0]["corrected"]] == ["SchedulerNameMisplaced"]
+    assert main(["explain", "manifest", "--offline", "--strict", file]) == 0
+    assert main(["explain", "manifest", "--offline", "--fix", file, "--output", str(tmp_path)]) == 7
+    assert main(["explain", "manifest", "--offline", file, "--output", file]) == 2

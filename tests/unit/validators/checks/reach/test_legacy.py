@@ -42,7 +42,11 @@ def test_a_cluster_of_today_has_nothing_of_them() -> None:
             "KfDef",
             "plan.yml",
         ),
-        (labelled("Service", "kubeflow/a", labels={"ksonnet.io/component": "argo"}), "Ksonnet", "uninstall_legacy: [ksonnet]"),
+        (
+            labelled("Service", "kubeflow/a", labels={"ksonnet.io/component": "argo"}),
+            "Ksonnet",
+            "uninstall_legacy: [ksonnet]",
+        ),
         (
             labelled("Namespace", "old", annotations={"ksonnet.io/managed": "{}"}),
             "Ksonnet",

@@ -27,7 +27,8 @@ def test_every_object_of_every_file_is_read_with_its_place(tmp_path: Path, monke
     path.write_text(TWO)
     listed = b'{"kind": "List", "apiVersion": "v1", "items": [' + C + b"]}"
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(listed)))
-    found = read([str(path), "-"], "team-a")
+    sources = read([str(path), "-"], "team-a")
+    found = [item for source in sources for item in source.manifests]
     assert [(item.origin, item.number, str(item.ref)) for item in found] == [
         (str(path), 1, "Pod team-a/a"),
         (str(path), 2, "Pod team-a/b-…"),
