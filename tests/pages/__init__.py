@@ -1,0 +1,1 @@
+"""Pages for people as tests: their blocks of code, what is known without running them, and running them."""
