@@ -6,6 +6,7 @@ comment on the line above a block says what a reader does not need and a test do
     <!-- not run: why -->          these commands cannot be run on a rehearsal cluster or test hosts
     <!-- exits with 1: why -->     the code of the last command, if it is not 0
     <!-- part of a manifest -->    YAML that is neither variables nor a whole object
+    <!-- part of a catalog -->     data of the checkout, likewise
 """
 
 from __future__ import annotations
@@ -79,7 +80,9 @@ class Block:
     @property
     def is_understood(self) -> bool:
         """Whether the comment above it, if any, is one of those that this module knows."""
-        known = {"sh": (_NOT_RUN, _EXITS), "yaml": (re.compile("part of a manifest"),)}.get(self.language, ())
+        known = {"sh": (_NOT_RUN, _EXITS), "yaml": (re.compile("part of a (?:catalog|manifest)"),)}.get(
+            self.language, ()
+        )
         return not self.note or any(pattern.fullmatch(self.note) for pattern in known)
 
 

@@ -23,9 +23,8 @@ from tests.places import ROOT
 
 __all__ = ["commands", "problems_of_commands", "problems_of_variables"]
 
-_PROGRAMS = frozenset(
-    ("$EDITOR", "base64", "cat", "cd", "cp", "date", "echo", "export", "git", "grep", "kubectl", "sed", "sleep")
-)
+_PROGRAMS = frozenset(["$EDITOR", "base64", "cat", "cd", "cp", "date", "echo", "export", "git", "grep", "kubectl"])
+_PROGRAMS |= {"kustomize", "sed", "sleep"}
 _PUNCTUATION = "();&|"
 _MADE_BY_READERS = ("mine", "new")
 """Inventories that pages tell to make."""
