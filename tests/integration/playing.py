@@ -9,17 +9,23 @@ from pathlib import Path
 
 from tests.places import ROOT
 
-__all__ = ["play"]
+__all__ = ["play", "started"]
 
 
 def play(playbook: str, inventory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The result of playbooks/<playbook>.yml with that inventory."""
-    return subprocess.run(
+    with started(playbook, inventory, *arguments) as running:
+        said, _ = running.communicate()
+    return subprocess.CompletedProcess(running.args, running.returncode, said)
+
+
+def started(playbook: str, inventory: Path, *arguments: str) -> subprocess.Popen[str]:
+    """The playbook while it runs; what it says comes together on its output."""
+    return subprocess.Popen(
         [Path(sys.executable).with_name("ansible-playbook"), "-i", inventory, f"playbooks/{playbook}.yml", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        check=False,
         cwd=ROOT,
         env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "NO_COLOR": "1"},
     )

@@ -1,4 +1,4 @@
-"""site.yml on three API servers, one after the other: the gate of each is met before the next one is touched."""
+"""site.yml and upgrade.yml on three API servers in turn: the gate of each is met before the next one is touched."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ from kubeflow_volcano.rehearsal.build.kept import Tools
 from kubeflow_volcano.rehearsal.build.tools import ensure_tools
 from kubeflow_volcano.rollout.state.lock import LEASE
 from tests.bench.plane import Plane
-from tests.integration.playing import play
+from tests.integration.playing import play, started
 from tests.places import UPSTREAM
+from tests.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(900)]
 
-ARCHIVE = Path(os.environ.get("KFV_TEST_ARCHIVES", UPSTREAM)) / "manifests-1.9.1.tar.gz"
+ARCHIVES = Path(os.environ.get("KFV_TEST_ARCHIVES", UPSTREAM))
+ARCHIVE, NEXT = ARCHIVES / "manifests-1.9.1.tar.gz", ARCHIVES / "manifests-1.10.2.tar.gz"
 NAMES = ("first", "second", "third")
 WEBHOOK = Ref("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "", "things")
 OPERATOR = Ref("apps/v1", "Deployment", "kubeflow", "training-operator")
@@ -157,3 +159,38 @@ def test_a_cluster_that_fails_keeps_the_next_from_being_touched_and_a_rerun_goes
 
     assert one.returncode == 0, one.stdout
     assert table(inventory) == [("third", "unchanged", "pass")]
+
+
+def test_an_upgrade_that_is_killed_goes_on_where_it_ended(planes: dict[str, Plane], inventory: Path) -> None:
+    """Behind the test above: Kubeflow 1.9.1 is on all three."""
+    if not NEXT.is_file():
+        pytest.skip(f"no {NEXT}")
+    clusters = {name: Cluster.connect(planes[name].kubeconfig) for name in NAMES}
+    newer = ("-e", "kubeflow_release=1.10.2", "-e", f"kubeflow_source={NEXT}")
+    before = {name: versions(cluster) for name, cluster in clusters.items()}
+
+    planned = play("upgrade", inventory, *newer, "--check")
+    assert planned.returncode == 0, planned.stdout
+    assert {name: versions(cluster) for name, cluster in clusters.items()} == before
+
+    with started("upgrade", inventory, *newer) as running:
+        until(lambda: versions(clusters["second"]) != before["second"], 240)
+        running.kill()
+        running.communicate()
+    assert versions(clusters["third"]) == before["third"]
+
+    resumed = play("upgrade", inventory, *newer)
+
+    assert resumed.returncode == 0, resumed.stdout
+    assert [(name, verdict) for name, _, verdict in table(inventory)] == [(name, "pass") for name in NAMES]
+    assert table(inventory)[0][1] == "unchanged"
+    assert table(inventory)[2][1] == "changed"
+    assert len({versions(cluster) for cluster in clusters.values()}) == 1
+    assert versions(clusters["third"]) != before["third"]
+
+
+def versions(cluster: Cluster) -> str:
+    """The image of the training operator."""
+    live = cluster.get(OPERATOR)
+    assert live is not None
+    return str(live["spec"]["template"]["spec"]["containers"][0]["image"])

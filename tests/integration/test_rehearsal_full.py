@@ -21,6 +21,7 @@ from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.experiment.session import Options as Images
 from kubeflow_volcano.rehearsal.cluster.status import read_status
 from kubeflow_volcano.rehearsal.lifecycle import down, up
 from kubeflow_volcano.rehearsal.node.cgroups import NodeCgroup, read_layout
@@ -171,6 +172,49 @@ def test_after_the_node_was_killed_everything_comes_back(installed: Installed) -
             break
         assert time.monotonic() < deadline, left
         time.sleep(1)
+
+
+@pytest.fixture
+def profile(installed: Installed) -> Iterator[str]:
+    """A namespace with the labels that the profile controller gives to those of users."""
+    labels = {
+        "app.kubernetes.io/part-of": "kubeflow-profile",
+        "katib.kubeflow.org/metrics-collector-injection": "enabled",
+        "pipelines.kubeflow.org/enabled": "true",
+    }
+    name = "jane"
+    made = installed.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
+    until(lambda: installed.api.get(Ref("v1", "ServiceAccount", name, "default")))
+    yield name
+    installed.api.delete(Ref.of(made), uid=made["metadata"]["uid"])
+
+
+def test_katib_alone_goes_and_pods_start_in_a_profile_as_before(installed: Installed, profile: str) -> None:
+    """Its webhook on pods fails closed, so that one left behind would refuse every pod of a profile."""
+    api = installed.api
+    hook = Ref("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "", "katib.kubeflow.org")
+    assert api.get(hook) is not None
+    before = ours(api)
+
+    said = play("uninstall", uninstall_components=["katib"])
+    assert "0 failed" in said
+    gone = before - ours(api)
+    assert hook in gone
+    assert Ref("apps/v1", "Deployment", "kubeflow", "katib-controller") in gone
+    assert {ref for ref in gone if ref.kind == "PersistentVolumeClaim"} == set()
+
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "a", "namespace": profile},
+        "spec": {"containers": [{"name": "a", "image": Images().pause_image}]},
+    }
+    api.create(pod)
+    until(lambda: (api.get(Ref.of(pod)) or {}).get("status", {}).get("phase") == "Running", 60)
+
+    assert "changed=0" not in play("install")
+    assert ours(api) == before
+    assert "changed=0" in play("install")
 
 
 THEIRS: tuple[Object, ...] = (
