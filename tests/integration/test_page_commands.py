@@ -32,7 +32,7 @@ MANIFESTS = [
     for block in blocks(page)
     for text in ([block.text] if block.language == "yaml" else heredocs(block.text))
     for document in yaml.safe_load_all(text)
-    if {"apiVersion", "kind"} <= document.keys()
+    if isinstance(document, dict) and {"apiVersion", "kind"} <= document.keys()
 ]
 
 
