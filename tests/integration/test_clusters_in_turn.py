@@ -62,6 +62,8 @@ def inventory(planes: dict[str, Plane], tools: Tools, tmp_path: Path) -> Path:
         "local_path_storage_mode": "existing",
         "validation_select": ["A1", "B1", "B6"],
         "validation_report_directory": str(tmp_path / "reports"),
+        "upgrade_report_directory": str(tmp_path / "reports"),
+        "backup_directory": str(tmp_path / "backups"),
     }
     hosts = {name: {"kubeflow_kubeconfig": str(plane.kubeconfig)} for name, plane in planes.items()}
     file = tmp_path / "hosts.json"

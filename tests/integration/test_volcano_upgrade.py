@@ -64,6 +64,7 @@ def played(playbook: str, manifests: dict[str, Path], version: str, tmp_path: Pa
         "gang_scheduling_scheduler": "none",
         "validation_select": list(PROVED),
         "validation_report_directory": str(tmp_path / "reports"),
+        "upgrade_report_directory": str(tmp_path / "reports"),
         "backup_directory": str(tmp_path / "backups"),
     }
     done = play(playbook, Path("inventory/rehearsal"), "-e", json.dumps(given), *arguments)
