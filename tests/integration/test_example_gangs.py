@@ -1,0 +1,126 @@
+"""The gangs of the examples on a rehearsal cluster: PodGroup, queue and priority as the example says, bound together.
+
+Pods with images of training workloads are placed on simulated nodes, so this shows placement and nothing of training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.catalog.examples import Example, examples, load_example
+from kubeflow_volcano.catalog.gangs import VOLCANO
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.watch.observer import Observer, Subject
+from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.experiment.record import Group, Member, Recorder
+from kubeflow_volcano.experiment.session import Options, Session
+from kubeflow_volcano.progress import silent
+from tests.integration.breaking import space
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+
+SECONDS = 150.0
+TOGETHER_SECONDS = 5.0
+"""Volcano binds a whole gang in one session; its requests and this machine's load spread them a little."""
+LABELS = {"kubeflow.org/v1": "training.kubeflow.org/job-name", "batch.volcano.sh/v1alpha1": "volcano.sh/job-name"}
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What an example says about one gang."""
+
+    minimum: int
+    queue: str
+    priority: str
+
+    @classmethod
+    def of(cls, job: Object) -> Expected:
+        policy: Mapping[str, Any] = job["spec"].get("runPolicy", {}).get("schedulingPolicy") or job["spec"]
+        priority = policy.get("priorityClass") or policy.get("priorityClassName") or ""
+        return cls(policy["minAvailable"], policy["queue"], priority)
+
+
+def gangs_of(example: Example) -> dict[str, Expected]:
+    """By the name of the job."""
+    return {obj["metadata"]["name"]: Expected.of(obj) for obj in example.objects if obj["apiVersion"] in LABELS}
+
+
+GANGS = [item for item in examples() if item.name.startswith(("jobs/", "scheduling/")) and gangs_of(item)]
+
+
+@contextmanager
+def created(cluster: Cluster, example: Example) -> Iterator[tuple[Session, Recorder]]:
+    """The objects of the example in a namespace of their own, and what is seen of them; removed by UID afterwards."""
+    with space(cluster) as where:
+        session = Session(cluster, silent, Options(namespace=where))
+        subjects = [Subject("v1", "Pod", where), Subject(*VOLCANO.podgroup, where)]
+        try:
+            with Observer(cluster, subjects, Deadline(SECONDS)) as observer:
+                for obj in example.objects:
+                    shared = not cluster.resource(obj["apiVersion"], obj["kind"]).namespaced
+                    place = {} if shared else {"namespace": where}
+                    session.create({**obj, "metadata": {**obj["metadata"], **place}})
+                yield session, Recorder(cluster, where, "", observer.changes(0.1))
+        finally:
+            account = session.close()
+        assert not account.left
+        assert len(account.removed) == len(account.created) >= len(example.objects)
+
+
+def members_of(recorder: Recorder, job: str) -> list[Member]:
+    return [item for item in recorder.members.values() if job in {item.labels.get(label) for label in LABELS.values()}]
+
+
+def group_of(recorder: Recorder, members: list[Member]) -> Group | None:
+    names = {item.group for item in members}
+    return next((item for item in recorder.groups.values() if item.name in names), None)
+
+
+def is_whole(recorder: Recorder, job: str, minimum: int) -> bool:
+    members = members_of(recorder, job)
+    group = group_of(recorder, members)
+    return len(members) == minimum and all(item.node for item in members) and bool(group and group.phase == "Running")
+
+
+@pytest.mark.parametrize("name", [item.name for item in GANGS])
+def test_the_gang_is_what_the_example_says_and_is_bound_together(cluster: Cluster, name: str) -> None:
+    example = load_example(name)
+    if absent := [item.kind for item in example.kinds if item.kind not in cluster.kinds(item.api_version)]:
+        pytest.skip(f"this operator serves no {', '.join(absent)}")
+    gangs = gangs_of(example)
+    with created(cluster, example) as (session, recorder):
+        whole = recorder.until(
+            lambda: all(is_whole(recorder, job, item.minimum) for job, item in gangs.items()), SECONDS - 10
+        )
+        assert whole, [f"{moment.name} {moment.what}" for moment in recorder.timeline]
+        for job, expected in gangs.items():
+            members = members_of(recorder, job)
+            group = group_of(recorder, members)
+            assert group is not None
+            live = cluster.get(Ref(*VOLCANO.podgroup, group.namespace, group.name))
+            assert live is not None
+            spec = live["spec"]
+            found = Expected(spec["minMember"], spec["queue"], spec.get("priorityClassName", ""))
+            assert found == expected
+            assert {item.scheduler for item in members} == {"volcano"}
+            times = [item.bound_monotonic for item in members]
+            assert max(times) - min(times) < TOGETHER_SECONDS
+            session.adopt(live)
+            for item in members:
+                meta = {"namespace": item.namespace, "name": item.name, "uid": item.uid}
+                session.adopt({"apiVersion": "v1", "kind": "Pod", "metadata": meta})
+
+
+def test_the_gang_that_needs_gpus_gets_one_for_each_pod(cluster: Cluster) -> None:
+    with created(cluster, load_example("jobs/pytorchjob-gpu")) as (_, recorder):
+        job = "example-pytorchjob-gpu"
+        assert recorder.until(lambda: is_whole(recorder, job, 4), SECONDS - 10)
+        nodes = [item.node for item in members_of(recorder, job)]
+    assert all(node.startswith("gpu-") for node in nodes)
+    assert len(set(nodes)) == 4, "the nodes of the rehearsal cluster have one GPU each"
