@@ -2,8 +2,8 @@
 
     python -m tests.wording [LANGUAGE]
 
-lists what has no translation (Chinese by default): labels of reports, claims and remedies of checks, and the messages
-that checks write. Values of f-strings are shown as ⟨1⟩, ⟨2⟩ …
+lists what has no translation (Chinese by default): labels of reports, claims and remedies of checks, and the texts in
+the code of checks, with the expressions of f-strings in braces.
 """
 
 from __future__ import annotations
@@ -24,10 +24,23 @@ from validators.language.catalog import catalog_of
 from validators.language.translation import untranslated
 from validators.report.summary import WORDS
 
-__all__ = ["claims", "labels", "missing_labels", "missing_texts", "remedies"]
+__all__ = ["claims", "labels", "messages", "missing_labels", "missing_messages", "missing_texts", "remedies"]
 
 _REPORT = ROOT / "validators" / "report"
 _MANUAL = ROOT / "validators" / "cli" / "manual.py"
+_CODE = (
+    *(f"validators/{name}" for name in ("checks", "core", "hosts", "probes", "reading", "run", "subjects")),
+    "kubeflow_volcano/cluster/readiness.py",
+)
+_OTHER = re.compile(
+    r"\n.*\n|\\|\w\|\w|^set -e|^/"
+    r"|^(?:ansible|cat|chmod|chown|crictl|echo|getent|grubby|kubectl|mkdir|printf|rm|semanage) "
+)
+"""Scripts, patterns and commands."""
+_NOT_REPORTED = {"Problem", "ValueError", "TypeError", "progress", "self._progress", "session.progress"}
+_VALUE = re.compile(r"(?<!\{)\{[^{}]+\}")
+_SAMPLES = ("name", "7", "A1", "3 pods")
+_BEFORE = ("", "Deployment a/b ", "Deployment a/b is ", "see ")
 _LABEL = re.compile(r"""say\((?:"([^"]*)"|'([^']*)')""")
 _COUNTED = re.compile(r"""counted\([^']*, '([^']*)'""")
 _CHANGES = re.compile(r"""^\{\{ changes\('(\w+)', '\w+', [\w.]+, '([^']*)'""", re.MULTILINE)
@@ -73,6 +86,55 @@ def remedies() -> list[str]:
     return [" ".join(part.split()) for item in ALL_CHECKS for part in item.remedy.split("\n\n")]
 
 
+def messages() -> list[str]:
+    """Texts of several words in the code of checks: sentences and parts of sentences, whether people read them or not.
+
+    Values are expressions in braces.
+    """
+    found: dict[str, None] = {}
+    for name in _CODE:
+        path = ROOT / name
+        for module in sorted(path.rglob("*.py")) if path.is_dir() else (path,):
+            for text in _texts_of(module):
+                if " " in text and re.search(r"[a-z]{2}", _VALUE.sub("", text)) and not _OTHER.search(text):
+                    found.setdefault(text)
+    return list(found)
+
+
+def _texts_of(path: Path) -> Iterator[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    # Problems with options, and progress, are no part of a report.
+    parts |= {
+        id(part)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in _NOT_REPORTED
+        for part in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr) and id(node) not in parts:
+            yield "".join(map(_part, node.values)).strip()
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings | parts:
+            yield node.value.strip()
+
+
+def _part(node: ast.expr) -> str:
+    if isinstance(node, ast.FormattedValue):
+        return f"{{{re.sub('[{}]', '', ast.unparse(node.value))}}}"
+    return str(node.value) if isinstance(node, ast.Constant) else ""
+
+
+def missing_messages(language: str) -> list[str]:
+    """Messages without a translation, whatever their values are and in whichever sentence a part of one may be."""
+    return [text for text in messages() if not any(_known(text, sample, language) for sample in _SAMPLES)]
+
+
+def _known(text: str, sample: str, language: str) -> bool:
+    whole = _VALUE.sub(sample, re.sub(r"\.\{[^{}]+\}$", ".", text)).lstrip(",;: ")
+    return any(not untranslated(before + whole, language) for before in _BEFORE)
+
+
 def missing_labels(language: str) -> list[str]:
     """Labels without a translation."""
     return sorted(label for label in labels() if label not in catalog_of(language).labels)
@@ -87,5 +149,6 @@ if __name__ == "__main__":
     for line in (
         *missing_labels(*(sys.argv[1:] or ["zh"])),
         *missing_texts([*claims(), *remedies()], *(sys.argv[1:] or ["zh"])),
+        *missing_messages(*(sys.argv[1:] or ["zh"])),
     ):
         sys.stdout.write(f"{line}\n")

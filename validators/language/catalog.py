@@ -6,7 +6,7 @@ placeholders in braces. What a placeholder may contain follows from its name:
 - `number`, `number2` …: digits only, so that `{number} pods` does not match other words;
 - `check`, `checks` …: ids of checks;
 - `text`, `text2` …: anything, also several sentences;
-- any other name: no end of a sentence.
+- any other name: names, numbers, lists of them, or again a text of the catalog; no part of another sentence.
 
 A dot at the end belongs to neither: whether one follows is decided by the text that is translated.
 """
@@ -14,9 +14,9 @@ A dot at the end belongs to neither: whether one follows is decided by the text 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from string import Formatter
 
@@ -33,6 +33,10 @@ _LABELS = "labels.yaml"
 _WIDE = "\u2e80-\u9fff\uff00-\uffef"
 _NEEDLESS = re.compile(rf"(?<=[{_WIDE}]) +(?=[{_WIDE}])|(?<=[，。；：、！？（）]) +| +(?=[，。；：、！？（）])")
 _CHECKS = re.compile(r"[A-Z]\d+(?:, [A-Z]\d+)*")
+_WORDS = re.compile(r"\w+")
+_CUT = "x"
+"""Stands for what is beside a literal, so that a word at its edge does not count as a whole one."""
+_WHOLE_WORDS = re.compile(r"(?<=\W)\w+(?=\W)")
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _END = ".。"
 _ENDS_OF_SENTENCES = (". ", "; ", "! ", "? ")
@@ -64,6 +68,12 @@ class Template:
     def weight(self) -> int:
         """Number of literal characters: of several templates that match, the heaviest says most."""
         return sum(map(len, self.literals))
+
+    @property
+    def word(self) -> str:
+        """A word that every text of this template contains, the longest; empty if it has none."""
+        found = [word for literal in self.literals for word in _WHOLE_WORDS.findall(f"{_CUT}{literal}{_CUT}")]
+        return max(found, key=len, default="")
 
     def match(self, text: str) -> dict[str, str] | None:
         """Values of the placeholders with which the template is `text`; None if it is not.
@@ -107,6 +117,19 @@ class Catalog:
     """Texts without placeholders, by their English text."""
     templates: tuple[tuple[Template, str], ...]
     """Texts with placeholders, the heaviest first, each with its translation for str.format."""
+
+    @cached_property
+    def _by_word(self) -> Mapping[str, Sequence[int]]:
+        found: dict[str, list[int]] = {}
+        for number, (template, _) in enumerate(self.templates):
+            found.setdefault(template.word, []).append(number)
+        return found
+
+    def candidates(self, text: str) -> Iterator[tuple[Template, str]]:
+        """Templates that share a word with the text, the heaviest first."""
+        words = {"", *_WORDS.findall(text)}
+        numbers = sorted(number for word in words for number in self._by_word.get(word, ()))
+        return (self.templates[number] for number in numbers)
 
 
 def without_needless_spaces(text: str) -> str:

@@ -17,6 +17,11 @@ _SENTENCES = re.compile(r"(?<=[.;!?]) ")
 _END = re.compile(r"[.;!?]?$")
 _ENDS = {"": "", ".": "。", ";": "；", "!": "！", "?": "？"}
 _LISTS = ((", ", "、"), (" and ", " 和 "))
+_PROSE = re.compile(
+    r": |(?:^| )(?:are|because|been|cannot|does|for|has|have|is|its?|no|not|of|so|than|that|the|to|was|were|which|with)"
+    r"(?=[ ,]|$)"
+)
+"""What no name of an object contains, and no number with its noun."""
 _DEEPEST = 5
 """Values of templates are texts, too, whose values are texts, and so on."""
 _LONGEST = 12
@@ -67,15 +72,19 @@ def _found(text: str, catalog: Catalog, depth: int) -> str | None:
 def _by_template(text: str, catalog: Catalog, depth: int) -> str | None:
     if depth == _DEEPEST:
         return None
-    for template, translation in catalog.templates:
+    for template, translation in catalog.candidates(text):
         values = template.match(text)
-        if values is not None:
-            return translation.format(**{name: _value(value, catalog, depth + 1) for name, value in values.items()})
+        words = {name: _value(name, value, catalog, depth + 1) for name, value in (values or {}).items()}
+        if values is not None and None not in words.values():
+            return translation.format(**words)
     return None
 
 
-def _value(value: str, catalog: Catalog, depth: int) -> str:
-    """The value of a placeholder: a text of the catalog, a list of such texts, or a name that stays as it is."""
+def _value(name: str, value: str, catalog: Catalog, depth: int) -> str | None:
+    """The value of a placeholder: a text of the catalog, a list of such texts, or a name that stays as it is.
+
+    None if it is neither, but a part of another sentence.
+    """
     if found := _found(value, catalog, depth):
         return found
     for separator, joint in _LISTS:
@@ -83,4 +92,6 @@ def _value(value: str, catalog: Catalog, depth: int) -> str:
         found_items = [_found(item, catalog, depth) for item in items] if len(items) > 1 else []
         if found_items and all(found_items):
             return joint.join(item or "" for item in found_items)
+    if not name.startswith("text"):
+        return None if _PROSE.search(value) else value
     return _translated(value, catalog, depth, lambda _: None)

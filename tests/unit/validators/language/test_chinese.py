@@ -12,9 +12,10 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
+import yaml
 
 from tests import wording
-from tests.recorded.recording import load
+from tests.recorded.recording import clusters, load
 from tests.recorded.verdicts import judged
 from tests.samples import reports
 from validators.report import console, files, html, junit, markdown
@@ -28,6 +29,8 @@ KEPT = {
 """Words of the field that Chinese readers write in English, too."""
 
 
+UNTRANSLATED = Path(__file__).with_name("untranslated.yaml")
+
 LABELS = ("发现", "要求", "处理", "查看", "变更")
 """Of the parts of a finding on a terminal."""
 
@@ -35,6 +38,14 @@ LABELS = ("发现", "要求", "处理", "查看", "变更")
 def test_every_label_of_reports_is_translated() -> None:
     assert len(wording.labels()) > 200
     assert wording.missing_labels("zh") == []
+
+
+@pytest.mark.parametrize("name", clusters())
+def test_whatever_checks_say_of_recorded_clusters_is_translated(name: str) -> None:
+    outcomes = [item.outcome for item in judged(load(name)).values()]
+    assert len(outcomes) > 30
+    texts = [text for item in outcomes for text in (item.message, item.todo, item.expected)]
+    assert wording.missing_texts(texts, "zh") == []
 
 
 def test_every_claim_is_translated() -> None:
@@ -144,3 +155,9 @@ def test_names_of_a_cluster_are_shown_as_they_are() -> None:
     page = html.render(document, {}, language="zh")
     assert "<script>document.title" not in page
     assert "<img src=x" not in page
+
+
+def test_what_checks_write_is_translated_but_for_one_list() -> None:
+    """A new message needs an entry in validators/language/zh; the list only ever gets shorter."""
+    listed = yaml.safe_load(UNTRANSLATED.read_text(encoding="utf-8"))
+    assert sorted(wording.missing_messages("zh")) == sorted(text for texts in listed.values() for text in texts)
