@@ -5,19 +5,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kubeflow_volcano.catalog import read
-from kubeflow_volcano.catalog.model import Defect, Release
+from kubeflow_volcano.catalog.model import Defect, MinorRange, Release
 
 __all__ = ["DOCUMENT", "FRONT_PAGES", "render", "with_versions"]
 
 DOCUMENT = Path("docs/releases.md")
 """Its path in the checkout."""
 
-FRONT_PAGES = (Path("README.md"),)
-"""Pages with the table of supported versions, between two marks."""
+FRONT_PAGES: Mapping[Path, Sequence[str]] = {
+    Path("README.md"): ("Kubeflow", "Kubernetes", "tested", "Volcano", "operator"),
+    Path("README.zh-CN.md"): ("Kubeflow", "Kubernetes", "已测试", "Volcano", "训练算子"),
+}
+"""Pages with the table of supported versions, between two marks, and its heads."""
 
 _BEGIN, _END = "<!-- versions: python -m kubeflow_volcano.catalog.document -->\n", "<!-- end of versions -->\n"
 
@@ -61,26 +64,32 @@ def render() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def with_versions(page: str) -> str:
-    """The page with a current table of supported versions.
+def with_versions(page: str, heads: Sequence[str]) -> str:
+    """The text of a page with a current table of supported versions.
 
     Raises:
         ValueError: the page has lost one of the two marks.
     """
     before, rest = page.split(_BEGIN)
     _, after = rest.split(_END)
-    heads = ("Kubeflow", "Kubernetes", "tested", "Volcano", "operator")
     rows = (
         (
             release.version,
-            str(release.kubernetes),
-            str(release.kubernetes_range_tested),
+            _short(release.kubernetes),
+            _short(release.kubernetes_range_tested),
             release.volcano_versions[0],
             f"{release.operator.kind} {release.operator.version}",
         )
         for release in map(read.load_release, read.releases())
     )
     return f"{before}{_BEGIN}{_table(heads, rows)}\n{_END}{after}"
+
+
+def _short(minors: MinorRange) -> str:
+    """A range in any language: 1.29+, 1.21-1.24, 1.34."""
+    if minors.highest is None:
+        return f"{minors.lowest}+"
+    return minors.lowest if minors.lowest == minors.highest else f"{minors.lowest}-{minors.highest}"
 
 
 def _release(release: Release) -> Sequence[str]:
@@ -165,5 +174,5 @@ def _cell(text: str) -> str:
 
 if __name__ == "__main__":
     DOCUMENT.write_text(render(), encoding="utf-8")
-    for front in FRONT_PAGES:
-        front.write_text(with_versions(front.read_text(encoding="utf-8")), encoding="utf-8")
+    for front, heads in FRONT_PAGES.items():
+        front.write_text(with_versions(front.read_text(encoding="utf-8"), heads), encoding="utf-8")

@@ -18,7 +18,18 @@ from pathlib import Path
 
 from tests.places import ROOT
 
-__all__ = ["LANGUAGES", "NOT_YET_RUN", "PAGES", "Block", "blocks", "heredocs", "parse", "run_pages", "without_heredocs"]
+__all__ = [
+    "LANGUAGES",
+    "NOT_YET_RUN",
+    "PAGES",
+    "TRANSLATIONS",
+    "Block",
+    "blocks",
+    "heredocs",
+    "parse",
+    "run_pages",
+    "without_heredocs",
+]
 
 LANGUAGES = ("diff", "sh", "text", "yaml")
 PAGES = tuple(
@@ -26,6 +37,11 @@ PAGES = tuple(
     for pattern in ("README*.md", "CONTRIBUTING.md", "docs/**/*.md", "examples/**/*.md", "roles/*/README.md")
     for path in sorted(ROOT.glob(pattern))
 )
+TRANSLATIONS = {
+    Path("README.zh-CN.md"): Path("README.md"),
+    Path("docs/zh-CN/getting-started.md"): Path("docs/getting-started.md"),
+}
+"""Pages in other languages, and the English ones whose headings and blocks they have."""
 NOT_YET_RUN = frozenset(
     {
         "CONTRIBUTING.md",
@@ -122,5 +138,6 @@ def without_heredocs(text: str) -> str:
 
 
 def run_pages() -> list[Path]:
-    """Pages with commands that a test runs."""
-    return [page for page in PAGES if str(page) not in NOT_YET_RUN and any(block.runs for block in blocks(page))]
+    """Pages with commands that a test runs; translations have the same."""
+    chosen = [page for page in PAGES if str(page) not in NOT_YET_RUN and page not in TRANSLATIONS]
+    return [page for page in chosen if any(block.runs for block in blocks(page))]

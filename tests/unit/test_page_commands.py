@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.pages.blocks import LANGUAGES, NOT_YET_RUN, PAGES, blocks, parse, run_pages
+from tests.pages.blocks import LANGUAGES, NOT_YET_RUN, PAGES, TRANSLATIONS, blocks, parse, run_pages
 from tests.pages.known import commands, problems_of_commands, problems_of_variables
 from tests.places import ROOT
 
@@ -58,6 +58,24 @@ def test_the_list_of_pages_whose_commands_are_not_run_only_gets_shorter() -> Non
 
 def test_the_pages_that_a_newcomer_reads_first_are_run() -> None:
     assert {"README.md", "docs/getting-started.md", "docs/troubleshooting.md"} <= {str(page) for page in run_pages()}
+
+
+@pytest.mark.parametrize(("page", "english"), TRANSLATIONS.items(), ids=str)
+def test_a_translation_has_the_headings_and_blocks_of_the_english_page(page: Path, english: Path) -> None:
+    assert _levels(page) == _levels(english)
+    assert [(block.language, block.text, block.note) for block in blocks(page)] == [
+        (block.language, block.text, block.note) for block in blocks(english)
+    ]
+
+
+def test_every_page_in_another_language_is_compared_with_an_english_one() -> None:
+    assert {page for page in PAGES if "zh-CN" in str(page)} == TRANSLATIONS.keys()
+
+
+def _levels(page: Path) -> list[int]:
+    """The levels of headings in order."""
+    prose = re.sub(r"(?ms)^( *)```.*?^\1```$", "", (ROOT / page).read_text("utf-8"))
+    return [len(marks) for marks in re.findall(r"(?m)^(#+) ", prose)]
 
 
 def test_a_block_has_its_line_its_language_and_its_comment() -> None:

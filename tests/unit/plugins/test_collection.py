@@ -14,7 +14,7 @@ import pytest
 from tests.places import ROOT
 
 TOP_LEVEL = {"CHANGELOG.md", "FILES.json", "LICENSE", "MANIFEST.json", "README.md", "docs", "galaxy.yml", "inventory"}
-TOP_LEVEL |= {"meta", "playbooks", "plugins", "roles"}
+TOP_LEVEL |= {"README.zh-CN.md", "examples", "meta", "playbooks", "plugins", "roles"}
 
 
 def run(program: str, *arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -53,7 +53,7 @@ def test_the_archive_holds_what_ansible_uses_and_nothing_else(installed: Path) -
     with tarfile.open(archive) as content:
         top = {Path(name).parts[0] for name in content.getnames()}
     assert top <= TOP_LEVEL
-    assert top >= {"README.md", "LICENSE", "meta", "playbooks", "plugins", "roles"}
+    assert top >= {"README.md", "LICENSE", "README.zh-CN.md", "meta", "playbooks", "plugins", "roles"}
 
 
 def test_short_plugin_names_in_its_roles_and_playbooks_mean_its_own_plugins(installed: Path) -> None:
