@@ -12,6 +12,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 from tests.places import ROOT
@@ -39,7 +40,7 @@ _OTHER = re.compile(
 """Scripts, patterns and commands."""
 _NOT_REPORTED = {"Problem", "ValueError", "TypeError", "progress", "self._progress", "session.progress"}
 _VALUE = re.compile(r"(?<!\{)\{[^{}]+\}")
-_SAMPLES = ("name", "7", "A1", "3 pods")
+_SAMPLES = ("name", "7", "A1", "3 pods", "Pod ns/a")
 _BEFORE = ("", "Deployment a/b ", "Deployment a/b is ", "see ")
 _LABEL = re.compile(r"""say\((?:"([^"]*)"|'([^']*)')""")
 _COUNTED = re.compile(r"""counted\([^']*, '([^']*)'""")
@@ -131,8 +132,16 @@ def missing_messages(language: str) -> list[str]:
 
 
 def _known(text: str, sample: str, language: str) -> bool:
-    whole = _VALUE.sub(sample, re.sub(r"\.\{[^{}]+\}$", ".", text)).lstrip(",;: ")
+    whole = _VALUE.sub(partial(_sample, usual=sample), re.sub(r"\.\{[^{}]+\}$", ".", text)).lstrip(",;: ")
     return any(not untranslated(before + whole, language) for before in _BEFORE)
+
+
+def _sample(found: re.Match[str], usual: str) -> str:
+    """A value that the expression may have."""
+    for pattern, value in ((r"\bref\b", "Pod ns/a"), (r"\blen\(|seconds", "7"), (r"\bcounted\(", "3 pods")):
+        if re.search(pattern, found[0]):
+            return value
+    return usual
 
 
 def missing_labels(language: str) -> list[str]:

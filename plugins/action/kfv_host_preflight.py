@@ -27,6 +27,7 @@ from kubeflow_volcano.text import few
 from validators.core.expectations import Expectations
 from validators.core.inventory import Inventory
 from validators.hosts.system import ALWAYS_BUILT, ARCHITECTURES
+from validators.language.catalog import ENGLISH, LANGUAGES
 from validators.run.preflight import Options, preflight, repairs
 
 _LOOK = "__preflight_look"
@@ -52,6 +53,7 @@ class ActionModule(Action):
         "plan": {"type": "dict", "default": {}},
         "select": {"type": "list", "elements": "str", "default": []},
         "waivers": {"type": "dict", "default": {}},
+        "language": {"type": "str", "choices": list(LANGUAGES), "default": ENGLISH},
         "strict": {"type": "bool", "default": False},
         "repair": {"type": "bool", "default": False},
         "report_directory": {"type": "path", "default": "reports"},
@@ -112,6 +114,7 @@ class ActionModule(Action):
             context=settings.context,
             select=tuple(arguments["select"]),
             waive=arguments["waivers"],
+            language=arguments["language"],
             strict=arguments["strict"],
             repair=arguments["repair"],
             report_dir=None if self.check_mode or not directory else Path(directory),

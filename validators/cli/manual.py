@@ -35,7 +35,7 @@ A check ends as pass, warn, fail, skip (does not apply, with the reason) or erro
 Its severity says what a failure means: every **blocker** must have been evaluated for a run to pass; **major**, **minor** and **info** are evaluated where possible.
 `--select` (`validation_select`, for hosts `preflight_select`) selects checks and families; `--waive` (`validation_waivers`, `preflight_waivers`) accepts their findings with a reason.
 
-`--language zh` (`validation_language: zh`) writes reports, `list` and `explain` in Chinese: claims, findings, remedies, headings. JSON, ids, reasons, names of objects and commands are the same in every language, and a text without a translation stays English."""  # noqa: E501  paragraphs are lines
+`--language zh` (`validation_language: zh`, `preflight_language: zh`) writes reports, `list` and `explain` in Chinese: claims, findings, remedies, headings. JSON, ids, reasons, names of objects and commands are the same in every language, and a text without a translation stays English."""  # noqa: E501  paragraphs are lines
 
 _NOTES = {
     "I": "What a run reports about itself, evaluated after everything else. No check covers whether a second roll-out changes nothing (I5 in the list of this family), because a validation sees no roll-out: `playbooks/install.yml` reports it as `changed=0`, and tests/integration/test_rollout.py tests it."  # noqa: E501  paragraphs are lines

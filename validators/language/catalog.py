@@ -5,6 +5,9 @@ placeholders in braces. What a placeholder may contain follows from its name:
 
 - `number`, `number2` …: digits only, so that `{number} pods` does not match other words;
 - `check`, `checks` …: ids of checks;
+- `ref`: kind and name of an object, `Pod ns/a`;
+- `hosts`: names of hosts, each with its details in parentheses;
+- `finding`: texts of the catalog only;
 - `text`, `text2` …: anything, also several sentences;
 - any other name: names, numbers, lists of them, or again a text of the catalog; no part of another sentence.
 
@@ -33,6 +36,9 @@ _LABELS = "labels.yaml"
 _WIDE = "\u2e80-\u9fff\uff00-\uffef"
 _NEEDLESS = re.compile(rf"(?<=[{_WIDE}]) +(?=[{_WIDE}])|(?<=[，。；：、！？（）]) +| +(?=[，。；：、！？（）])")
 _CHECKS = re.compile(r"[A-Z]\d+(?:, [A-Z]\d+)*")
+_REF = re.compile(r"[A-Z]\w+ \S+")
+_HOST = r"[\w.-]+(?: \([^()]*(?:\([^()]*\)[^()]*)*\))?"
+_HOSTS = re.compile(rf"{_HOST}(?:, {_HOST})*(?: and \d+ more)?|all \d+ hosts")
 _WORDS = re.compile(r"\w+")
 _CUT = "x"
 """Stands for what is beside a literal, so that a word at its edge does not count as a whole one."""
@@ -88,8 +94,10 @@ class Template:
         if not (text.startswith(first) and text.endswith(last) and len(first) <= end):
             return None
         values, start = [], len(first)
-        for literal in middle:
-            found = text.find(literal, start, end)
+        for number, literal in enumerate(middle, start=1):
+            # Names of hosts contain no colon; what is found on them may.
+            find = text.rfind if self.names[number].startswith("host") else text.find
+            found = find(literal, start, end)
             if found < 0:
                 return None
             values.append(text[start:found])
@@ -102,9 +110,13 @@ class Template:
 def _may_be(name: str, value: str) -> bool:
     if name.startswith("number"):
         return value.replace(".", "").isdigit()
+    if name.startswith("ref"):
+        return _REF.fullmatch(value) is not None
     if name.startswith("check"):
         return _CHECKS.fullmatch(value) is not None
-    return name.startswith("text") or not any(end in value for end in _ENDS_OF_SENTENCES)
+    if name.startswith("host"):
+        return _HOSTS.fullmatch(value) is not None
+    return name.startswith(("text", "finding")) or not any(end in value for end in _ENDS_OF_SENTENCES)
 
 
 @dataclass(frozen=True)

@@ -87,11 +87,13 @@ def _value(name: str, value: str, catalog: Catalog, depth: int) -> str | None:
     """
     if found := _found(value, catalog, depth):
         return found
+    if name.startswith("finding"):
+        return None
     for separator, joint in _LISTS:
         items = value.split(separator)
         found_items = [_found(item, catalog, depth) for item in items] if len(items) > 1 else []
         if found_items and all(found_items):
             return joint.join(item or "" for item in found_items)
-    if not name.startswith("text"):
+    if not name.startswith(("text", "host")):
         return None if _PROSE.search(value) else value
     return _translated(value, catalog, depth, lambda _: None)

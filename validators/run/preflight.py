@@ -22,6 +22,7 @@ from validators.core.outcome import Status
 from validators.core.resources import NODES
 from validators.core.results import Result
 from validators.hosts import CHECKS
+from validators.language.catalog import ENGLISH
 from validators.reading.collect import unread
 from validators.report import files
 from validators.report.document import Report
@@ -44,6 +45,8 @@ class Options:
     waive: Mapping[str, str] = field(default_factory=dict)
     strict: bool = False
     repair: bool = False
+    language: str = ENGLISH
+    """Of everything that is written for people."""
     report_dir: Path | None = Path("reports")
 
 
@@ -73,6 +76,7 @@ def preflight(options: Options, expectations: Expectations, inventory: Inventory
         results=results,
         facts=facts,
         strict=options.strict,
+        language=options.language,
         prefix=PREFIX,
     )
     return files.write(report, options.report_dir) if options.report_dir else report
