@@ -32,8 +32,14 @@ _HEAD = """\
 
 What people install Volcano for, each feature beside a control without it, on a rehearsal cluster with the real Volcano, the real training operator and the real default scheduler. Pods with GPUs run on simulated nodes; the schedulers that place them are real.
 
+<!-- not run: tests/integration/test_gang_demo.py plays all scenarios -->
 ```sh
 make gang-demo
+```
+
+One of them:
+
+```sh
 make gang-demo SCENARIO=two-jobs
 ```
 

@@ -17,9 +17,9 @@ from tests.pages.workplace import Workplace
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1800)]
 
 REHEARSAL = f"pages-{os.getpid()}"
-THEIR_OWN = ("README.md", "docs/rehearsal.md")
+THEIR_OWN = ("README.md", "docs/rehearsal.md", "docs/scenarios.md")
 """Pages that start a rehearsal cluster."""
-QUICK = ("docs/commands.md",)
+QUICK = ("docs/backup.md", "docs/commands.md", "docs/existing-clusters.md", "docs/removing.md")
 """Pages that take less than 40 seconds."""
 OTHERS = [
     pytest.param(page, id=str(page), marks=() if str(page) in QUICK else pytest.mark.long)
@@ -70,6 +70,15 @@ def test_commands_of_the_page_on_rehearsals_start_and_remove_one(starting: Workp
     played = starting.run(found, starting.checkout)
     assert played.code == 0, played.output
     assert not ClusterPaths.of(REHEARSAL).kubeconfig.exists()
+
+
+@pytest.mark.long
+def test_commands_of_the_page_on_scenarios_play_one(starting: Workplace) -> None:
+    starting.provide_environment()
+    found = [block for block in blocks(Path("docs/scenarios.md")) if block.runs]
+    played = starting.run(found, starting.checkout)
+    assert played.code == 0, played.output
+    assert played.output.count("as claimed") >= 2
 
 
 @pytest.mark.parametrize("document", MANIFESTS)

@@ -36,6 +36,7 @@ __all__ = ["SUBSTITUTIONS", "Played", "Workplace"]
 ADDRESS = "<address of this repository>"
 SUBSTITUTIONS: Mapping[str, Mapping[str, str]] = {
     "README.md": {ADDRESS: "repository"},
+    "docs/backup.md": {"backups/20261125T103000Z": "$(echo backups/*)"},
 }
 _MINE = "inventory/mine"
 _JOB = """\

@@ -12,7 +12,7 @@ from tests.pages.blocks import LANGUAGES, NOT_YET_RUN, PAGES, TRANSLATIONS, bloc
 from tests.pages.known import commands, problems_of_commands, problems_of_variables
 from tests.places import ROOT
 
-PAGES_NOT_YET_RUN = 14
+PAGES_NOT_YET_RUN = 4
 """How many there were when this test was written, or fewer."""
 
 WITH_COMMANDS = [page for page in PAGES if any(block.language == "sh" for block in blocks(page))]
