@@ -10,10 +10,8 @@ from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action i
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.experiment.interruption import interruptible
 from kubeflow_volcano.problems import InvalidInput, Problem
-from kubeflow_volcano.rollout.run import roll_out
-from kubeflow_volcano.rollout.scope import scope_of
 from kubeflow_volcano.rollout.settings.settings import Settings
-from kubeflow_volcano.rollout.upgrade.document import finished, foretell, require_idle
+from kubeflow_volcano.rollout.upgrade.document import finished, foretell, require_idle, upgrade
 from kubeflow_volcano.rollout.upgrade.report import summary, write
 
 
@@ -37,11 +35,10 @@ class ActionModule(Action):
         directory = Path(arguments["report_directory"]).expanduser()
         if arguments["plan"] is None:
             return self._planned(cluster, settings, directory, allowed=arguments["running_jobs"] == "allow")
+        plan = plain(arguments["plan"])
         with interruptible():  # releases the lock
-            done = roll_out(
-                cluster, settings, scope_of(settings), check=False, progress=self.progress, texts=self._task.diff
-            )
-        document = finished(plain(arguments["plan"]), done, arguments["backup"])
+            done = upgrade(cluster, settings, plan, progress=self.progress, texts=self._task.diff)
+        document = finished(plan, done, arguments["backup"])
         reports = write(directory, document)
         for warning in done.warnings:
             warn(warning)

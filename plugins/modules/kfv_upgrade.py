@@ -64,7 +64,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 plan:
-  description: The document of upgrade.json, kfv.upgrade/v1.
+  description: The document of upgrade.json, kfv.upgrade/v1. Its C(needed) is false if there is nothing to do.
   returned: when it was planned
   type: dict
 reports:

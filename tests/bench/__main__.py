@@ -31,12 +31,13 @@ from tests.bench.gangs import RELEASE, placements
 from tests.bench.offline import Offline
 from tests.bench.releases import GENERATIONS, Release, prepare
 from tests.bench.rollouts import roll_outs
+from tests.bench.upgrading import upgrades
 from tests.bench.validating import validations
 from tests.places import ROOT, UPSTREAM
 
 _DOCUMENT = ROOT / "docs" / "performance.md"
 _MARKS = {what: (f"<!-- {what}: begin -->\n", f"<!-- {what}: end -->\n") for what in ("measured", "gangs")}
-_STAGES = ("render", "plan", "roll-out", "validate", "gangs")
+_STAGES = ("render", "plan", "roll-out", "upgrade", "validate", "gangs")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -96,6 +97,7 @@ def _measured(
         "render": offline.render,
         "plan": offline.plan,
         "roll-out": lambda number: roll_outs(release, tools.programs, place, number, progress),
+        "upgrade": lambda number: upgrades(release, tools.programs, place, number, progress),
     }
     for stage in of_release:
         if stage == "validate":

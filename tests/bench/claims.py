@@ -54,6 +54,7 @@ CLAIMS = (
     Claim("again", "rerun without changes / kubectl apply --server-side", 0.1, "upstream"),
     Claim("again", "rerun without changes / the bare replay again", 0.25, "replay"),
     Claim("again", "looking for stale objects / the rest of a rerun without changes", 0.3, measure="stale_share"),
+    Claim("upgrade", "an upgrade that changes nothing / a rerun without changes", 1.0, measure="upgrade_share"),
     Claim("render", "rendering all components / kustomize build example", 1.1, "kustomize"),
     Claim("plan", "plan.yml with a warm cache, seconds", 4.0),
     Claim("empty", "peak memory of the controller process, MiB", 400.0, measure="peak_mib"),

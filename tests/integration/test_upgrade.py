@@ -229,6 +229,10 @@ def test_1_8_1_becomes_1_9_1_and_every_object_keeps_its_content(
     again, _ = roll_out(cluster, tools, "1.9.1")
     assert not again.problems, again.problems
     assert not again.changed
+    assert not foretell(cluster, settings_of(tools, "1.9.1"), check=False, progress=said)["needed"]
+    assert foretell(cluster, settings_of(tools, "1.9.1", kubeflow_user_email="a@b.org"), check=False, progress=said)[
+        "needed"
+    ]
 
     extra, lacking = beside_fresh(managed(cluster), tools, tmp_path, "1.9.1")
     assert not lacking

@@ -14,10 +14,11 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.state.store import NAMESPACE, write_keys
 
-__all__ = ["LEDGER", "digest", "expected_seconds", "record_run", "recorded_releases"]
+__all__ = ["LEDGER", "digest", "expected_seconds", "has_ended_well", "record_run", "recorded_releases"]
 
 LEDGER = Ref("v1", "ConfigMap", NAMESPACE, "rollout-ledger")
 
+_COMPLETE = "complete"
 _KEPT = ("seconds_of_a_change", "seconds_without_change")
 
 
@@ -51,6 +52,15 @@ def recorded_releases(cluster: Cluster) -> Mapping[str, str]:
     return found
 
 
+def has_ended_well(cluster: Cluster, components: Sequence[str]) -> bool:
+    """Whether the last run of these components came to its end, without problems.
+
+    Raises:
+        ApiError: the ledger cannot be read.
+    """
+    return _read(cluster).get(_name(components), {}).get("outcome") == _COMPLETE
+
+
 def record_run(cluster: Cluster, *, release: str, parts: Mapping[str, Sequence[Object]], result: ApplyResult) -> None:
     """Record a finished run of these components.
 
@@ -70,7 +80,7 @@ def record_run(cluster: Cluster, *, release: str, parts: Mapping[str, Sequence[O
         "release": release,
         "inventory_sha256": digest([obj for objects in parts.values() for obj in objects]),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        "outcome": "failed" if result.problems else "complete",
+        "outcome": "failed" if result.problems else _COMPLETE,
         "objects": {str(action): result.count(action) for action in Action},
         "components": {
             name: {

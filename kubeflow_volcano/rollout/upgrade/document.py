@@ -22,15 +22,16 @@ from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.gang.wiring import operator_deployment
 from kubeflow_volcano.rollout.plan.steps import gang_of
 from kubeflow_volcano.rollout.prepare import Prepared, prepare
-from kubeflow_volcano.rollout.run import carry_out
+from kubeflow_volcano.rollout.run import carry_out, roll_out
 from kubeflow_volcano.rollout.scope import scope_of
 from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.rollout.state.ledger import has_ended_well
 from kubeflow_volcano.rollout.upgrade.running import running_jobs
 from kubeflow_volcano.rollout.versions.installed import installed_versions
 from kubeflow_volcano.rollout.versions.judge import require_upgrade
 from kubeflow_volcano.text import few
 
-__all__ = ["SCHEMA", "finished", "foretell", "require_idle"]
+__all__ = ["SCHEMA", "finished", "foretell", "require_idle", "upgrade"]
 
 SCHEMA = "kfv.upgrade/v1"
 
@@ -66,9 +67,13 @@ def foretell(cluster: Cluster, settings: Settings, *, check: bool, progress: Pro
         result = carry_out(cluster, prepared, check=True, progress=progress, texts=False)
         crds = [*_crds(cluster, prepared)]
         images = _new_images(cluster, prepared)
+        ended = has_ended_well(cluster, tuple(prepared.parts))
         gang = {"now": _arguments_now(cluster, prepared), "then": gang_of(settings, prepared.parts)}
     except ApiError as error:
         raise ProblemsError(refusal(cluster, error)) from error
+    # A component such as a storage provisioner of others brings no object, and is not recorded.
+    brings = [part for part in settings.components if prepared.parts.get(part.name)]
+    same = all(installed.get(part.name) == settings.version_of(part) for part in brings)
     return {
         "schema": SCHEMA,
         "created": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -83,6 +88,7 @@ def foretell(cluster: Cluster, settings: Settings, *, check: bool, progress: Pro
         "gang": gang,
         "backup": "",
         **_outcome(result),
+        "needed": result.changed or bool(result.problems) or not (same and ended),
     }
 
 
@@ -104,8 +110,19 @@ def require_idle(document: Document, *, allowed: bool) -> None:
         )
 
 
+def upgrade(
+    cluster: Cluster, settings: Settings, document: Document, *, progress: Progress, texts: bool
+) -> ApplyResult:
+    """Carry the planned upgrade out, unless it found nothing to do; raises as a roll-out does."""
+    if not document["needed"]:
+        return ApplyResult((), (), 0.0)
+    return roll_out(cluster, settings, scope_of(settings), check=False, progress=progress, texts=texts)
+
+
 def finished(document: Document, result: ApplyResult, backup: str) -> Document:
     """The document after the upgrade."""
+    if not document["needed"]:
+        return {**document, "state": "ended"}
     state = "failed" if result.problems else "ended"
     return {**document, "state": state, "backup": backup, **_outcome(result)}
 

@@ -39,6 +39,6 @@ def test_marks_are_named(tool: str, metadata: dict[str, Any], found: list[str]) 
         (KSONNET, "ksonnet/ks", False),
     ],
 )
-def test_a_program_is_known_by_the_name_of_its_image(tool: str, image: str, expected: bool) -> None:
+def test_a_program_is_known_by_the_name_of_its_image(tool: str, image: str, *, expected: bool) -> None:
     workload = {"spec": {"template": {"spec": {"containers": [{"name": "a", "image": image}]}}}}
     assert runs(tool, workload) is expected

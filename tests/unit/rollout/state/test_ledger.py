@@ -11,7 +11,7 @@ from kubeflow_volcano import __version__
 from kubeflow_volcano.apply.result import Action, ApplyResult, ObjectOutcome
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem
-from kubeflow_volcano.rollout.state.ledger import digest, expected_seconds, record_run
+from kubeflow_volcano.rollout.state.ledger import digest, expected_seconds, has_ended_well, record_run
 
 NAMESPACES = "/api/v1/namespaces"
 MAPS = f"{NAMESPACES}/kubeflow-volcano/configmaps"
@@ -70,6 +70,23 @@ def test_the_next_run_knows_how_long_such_a_one_took(api: Any, quiet: bool, seco
     assert expected_seconds(cluster, ["one", "two"], quiet=quiet) == seconds
     assert expected_seconds(cluster, ["one"], quiet=quiet) is None
     assert expected_seconds(cluster, ["broken"], quiet=quiet) is None
+
+
+@pytest.mark.parametrize(
+    ("entries", "well"),
+    [
+        ({"one": {"outcome": "complete"}}, True),
+        ({"one": {"outcome": "failed"}}, False),
+        ({"one.two": {"outcome": "complete"}}, False),
+        ({}, False),
+    ],
+)
+def test_a_run_has_ended_well_if_the_last_of_the_same_components_did(
+    api: Any, entries: dict[str, Any], *, well: bool
+) -> None:
+    data = {name: json.dumps(entry) for name, entry in entries.items()}
+    api.on("GET", LEDGER, api.reply(body=text("rollout-ledger", data=data)))
+    assert has_ended_well(api.connect(), ["one"]) is well
 
 
 def test_the_digest_tells_texts_apart_but_says_nothing_of_secret_values() -> None:
