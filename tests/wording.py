@@ -138,7 +138,7 @@ def _known(text: str, sample: str, language: str) -> bool:
 
 def _sample(found: re.Match[str], usual: str) -> str:
     """A value that the expression may have."""
-    for pattern, value in ((r"\bref\b", "Pod ns/a"), (r"\blen\(|seconds", "7"), (r"\bcounted\(", "3 pods")):
+    for pattern, value in ((r"\bref\}", "Pod ns/a"), (r"\blen\(|seconds", "7"), (r"\bcounted\(", "3 pods")):
         if re.search(pattern, found[0]):
             return value
     return usual

@@ -48,10 +48,12 @@ MEASURE = Path(__file__).with_name("measure_page.js").read_text(encoding="utf-8"
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory for each kind of report, as a run leaves it."""
     directory = tmp_path_factory.mktemp("reports")
-    for name in NAMES:
-        report = getattr(samples, name)()
-        if name == "broken":
+    for name in (*NAMES, "chinese"):
+        report = samples.broken() if name == "chinese" else getattr(samples, name)()
+        if name in {"broken", "chinese"}:
             report = replace(report, baseline=samples.healthy().as_dict())
+        if name == "chinese":
+            report = replace(report, language="zh")
         report = files.write(replace(report, prefix=""), directory / name)
         assert report.unwritten is None
     return directory
@@ -278,6 +280,24 @@ def test_it_says_what_it_is_to_those_who_do_not_see_it(browser: webdriver.Chrome
         assert all(by_role.get(role, ())), f"a {role} has no name: {by_role.get(role)}"
     for role in ("banner", "main", "navigation", "checkbox", "table", "columnheader", "rowheader", "cell"):
         assert role in by_role, f"nothing is a {role}"
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_in_chinese_nothing_is_cut_off_and_the_script_speaks_it_too(
+    browser: webdriver.Chrome, pages: Path, width: int
+) -> None:
+    view(browser, width=width)
+    show(browser, pages / "chinese" / "latest.html")
+    assert browser.find_element(By.CSS_SELECTOR, "html").get_attribute("lang") == "zh-CN"
+    assert browser.title.startswith("验证 失败")
+    assert "Noto Sans CJK SC" in browser.execute_script("return getComputedStyle(document.body).fontFamily")
+    number = len(samples.broken().as_dict()["checks"])
+    assert browser.find_element(By.ID, "shown").text == f"显示 {number} 项，共 {number} 项检查"
+    for part in range(2):  # as it opens, and with everything unfolded
+        found: dict[str, Any] = browser.execute_script(MEASURE, LOWEST_CONTRAST, LOWEST_CONTRAST_OF_SHAPES)
+        assert (found["wide"], found["outside"], found["clipped"]) == (0, [], [])
+        screenshot(browser, pages / f"chinese-{width}-{part}.png")
+        browser.execute_script("for (const item of document.querySelectorAll('details')) item.open = true")
 
 
 def test_hostile_text_does_nothing(browser: webdriver.Chrome, pages: Path) -> None:

@@ -5,7 +5,7 @@ placeholders in braces. What a placeholder may contain follows from its name:
 
 - `number`, `number2` …: digits only, so that `{number} pods` does not match other words;
 - `check`, `checks` …: ids of checks;
-- `ref`: kind and name of an object, `Pod ns/a`;
+- `ref`: kind and name of an object, `Pod ns/a`; `namespace`: one name;
 - `hosts`: names of hosts, each with its details in parentheses;
 - `finding`: texts of the catalog only;
 - `text`, `text2` …: anything, also several sentences;
@@ -36,6 +36,7 @@ _LABELS = "labels.yaml"
 _WIDE = "\u2e80-\u9fff\uff00-\uffef"
 _NEEDLESS = re.compile(rf"(?<=[{_WIDE}]) +(?=[{_WIDE}])|(?<=[，。；：、！？（）]) +| +(?=[，。；：、！？（）])")
 _CHECKS = re.compile(r"[A-Z]\d+(?:, [A-Z]\d+)*")
+_NAME = re.compile(r"[^\s,]+")
 _REF = re.compile(r"[A-Z]\w+ \S+")
 _HOST = r"[\w.-]+(?: \([^()]*(?:\([^()]*\)[^()]*)*\))?"
 _HOSTS = re.compile(rf"{_HOST}(?:, {_HOST})*(?: and \d+ more)?|all \d+ hosts")
@@ -110,6 +111,8 @@ class Template:
 def _may_be(name: str, value: str) -> bool:
     if name.startswith("number"):
         return value.replace(".", "").isdigit()
+    if name.startswith("namespace"):
+        return _NAME.fullmatch(value) is not None
     if name.startswith("ref"):
         return _REF.fullmatch(value) is not None
     if name.startswith("check"):

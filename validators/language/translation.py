@@ -7,7 +7,8 @@ A sentence without a translation stays as it is.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from string import Formatter
 
 from validators.language.catalog import Catalog, catalog_of, without_needless_spaces
 
@@ -22,6 +23,7 @@ _PROSE = re.compile(
     r"(?=[ ,]|$)"
 )
 """What no name of an object contains, and no number with its noun."""
+_TOUCHING = re.compile("[\u4e00-\u9fff][A-Za-z0-9]|[A-Za-z0-9][\u4e00-\u9fff]")
 _DEEPEST = 5
 """Values of templates are texts, too, whose values are texts, and so on."""
 _LONGEST = 12
@@ -65,8 +67,20 @@ def _found(text: str, catalog: Catalog, depth: int) -> str | None:
     end = _END.search(plain)
     mark = end[0] if end else ""
     bare = plain.removesuffix(mark)
-    words = catalog.exact.get(bare) or _by_template(bare, catalog, depth)
+    words = catalog.exact.get(bare) or _listed(bare, catalog, depth) or _by_template(bare, catalog, depth)
     return None if words is None else without_needless_spaces(words + _ENDS[mark])
+
+
+def _listed(text: str, catalog: Catalog, depth: int) -> str | None:
+    """The translation of a list whose items are all texts of the catalog."""
+    if depth == _DEEPEST:
+        return None
+    for separator, joint in _LISTS:
+        items = text.split(separator)
+        found = [_found(item, catalog, depth + 1) for item in items] if len(items) > 1 else []
+        if found and all(found):
+            return joint.join(item or "" for item in found)
+    return None
 
 
 def _by_template(text: str, catalog: Catalog, depth: int) -> str | None:
@@ -76,12 +90,23 @@ def _by_template(text: str, catalog: Catalog, depth: int) -> str | None:
         values = template.match(text)
         words = {name: _value(name, value, catalog, depth + 1) for name, value in (values or {}).items()}
         if values is not None and None not in words.values():
-            return translation.format(**words)
+            return _filled(translation, words)
     return None
 
 
+def _filled(translation: str, words: Mapping[str, str | None]) -> str:
+    """The translation with these values, and a space where a Chinese character would touch a Latin one."""
+    parts: list[str] = []
+    for literal, name, _, _ in Formatter().parse(translation):
+        parts += [literal, words[name] or ""] if name is not None else [literal]
+    text = ""
+    for part in parts:
+        text += (" " if _TOUCHING.search(f"{text[-1:]}{part[:1]}") else "") + part
+    return text
+
+
 def _value(name: str, value: str, catalog: Catalog, depth: int) -> str | None:
-    """The value of a placeholder: a text of the catalog, a list of such texts, or a name that stays as it is.
+    """The value of a placeholder: a text of the catalog, or a name that stays as it is.
 
     None if it is neither, but a part of another sentence.
     """
@@ -89,11 +114,6 @@ def _value(name: str, value: str, catalog: Catalog, depth: int) -> str | None:
         return found
     if name.startswith("finding"):
         return None
-    for separator, joint in _LISTS:
-        items = value.split(separator)
-        found_items = [_found(item, catalog, depth) for item in items] if len(items) > 1 else []
-        if found_items and all(found_items):
-            return joint.join(item or "" for item in found_items)
     if not name.startswith(("text", "host")):
         return None if _PROSE.search(value) else value
     return _translated(value, catalog, depth, lambda _: None)
