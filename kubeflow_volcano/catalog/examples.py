@@ -20,7 +20,17 @@ from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.decode import decode
 from kubeflow_volcano.problems import InvalidInput, Problem
 
-__all__ = ["HOME", "PAGE", "Example", "ExampleKind", "example_kinds", "examples", "load_example", "with_table"]
+__all__ = [
+    "HOME",
+    "PAGE",
+    "Example",
+    "ExampleKind",
+    "example_images",
+    "example_kinds",
+    "examples",
+    "load_example",
+    "with_table",
+]
 
 HOME = Path(str(files("kubeflow_volcano"))) / "examples"
 """The directory of the manifests: in a checkout a link to `examples/`, which the wheel has as files."""
@@ -116,6 +126,20 @@ def _header(text: str) -> Iterator[tuple[str, str]]:
         words = " ".join(line.lstrip("#").strip() for line in block.splitlines())
         name, mark, rest = words.partition(": ")
         yield (name, rest) if mark and name in _PARTS else ("", words) if block is blocks[0] else ("about", words)
+
+
+def example_images() -> tuple[str, ...]:
+    """Every image that the examples name, each once."""
+    return tuple(dict.fromkeys(image for example in examples() for image in _images(example.objects)))
+
+
+def _images(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        if isinstance(value.get("image"), str):
+            yield value["image"]
+        value = value.values()
+    for item in value if not isinstance(value, str | int | None) else ():
+        yield from _images(item)
 
 
 def with_table(page: str) -> str:

@@ -27,9 +27,14 @@ OWNER = "kfv.io/owner"
 _STARTED = 18  # index of the start time in /proc/<pid>/stat, after the state
 _NAMESPACE = re.compile(r"kfv-(smoke|demo)-[0-9a-f]{8}(-[0-9a-z-]+)?")
 KINDS = (
-    ("kubeflow.org/v1", "PyTorchJob"),
-    ("kubeflow.org/v1", "TFJob"),
+    ("kubeflow.org/v1beta1", "Experiment"),
+    ("argoproj.io/v1alpha1", "Workflow"),
+    *(("kubeflow.org/v1", kind) for kind in ("JAXJob", "MPIJob", "PaddleJob", "PyTorchJob", "TFJob", "XGBoostJob")),
     ("trainer.kubeflow.org/v1alpha1", "TrainJob"),
+    ("batch.volcano.sh/v1alpha1", "Job"),
+    ("kubeflow.org/v1", "Notebook"),
+    ("tensorboard.kubeflow.org/v1alpha1", "Tensorboard"),
+    ("serving.kserve.io/v1beta1", "InferenceService"),
     ("v1", "Service"),
     ("v1", "Pod"),
     *(item.podgroup for item in GANG_SCHEDULERS.values()),

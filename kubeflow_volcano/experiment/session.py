@@ -119,8 +119,10 @@ class Session:
 
     # namespaces
 
-    def namespace(self, level: Level = Level.RESTRICTED) -> str:
+    def namespace(self, level: Level = Level.RESTRICTED, hard: Mapping[str, str] | None = None) -> str:
         """The name of a namespace that admits pods of this Pod Security level, ready for its first pod.
+
+        `hard` is its quota, if the level has no namespace yet; by default that of a few small pods.
 
         Raises:
             ProbeRefused: the API server refused it, or kube-controller-manager did not prepare it.
@@ -129,11 +131,11 @@ class Session:
             return self.options.namespace
         with self.spaces.opening:
             if level not in self.spaces.names:
-                self.spaces.names[level] = self._open(level)
+                self.spaces.names[level] = self._open(level, hard)
             return self.spaces.names[level]
 
-    def _open(self, level: Level) -> str:
-        namespace, quota = space(self.cluster, "-".join(filter(None, (self.run, self.spaces.part))), level)
+    def _open(self, level: Level, hard: Mapping[str, str] | None) -> str:
+        namespace, quota = space(self.cluster, "-".join(filter(None, (self.run, self.spaces.part))), level, hard)
         self.create(namespace)
         self.create(quota)
         name: str = namespace["metadata"]["name"]

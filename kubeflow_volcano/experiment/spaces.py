@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 
 from kubeflow_volcano.cluster.api.client import Cluster
@@ -31,19 +32,18 @@ class Level(StrEnum):
     PRIVILEGED = "privileged"
 
 
-def space(cluster: Cluster, run: str, level: Level) -> tuple[Object, Object]:
-    """The namespace of a run that admits pods of this level, and its quota."""
+def space(cluster: Cluster, run: str, level: Level, hard: Mapping[str, str] | None = None) -> tuple[Object, Object]:
+    """The namespace of a run that admits pods of this level, and its quota; by default that of a few small pods."""
     name = f"kfv-smoke-{run}" + ("" if level is Level.RESTRICTED else f"-{level}")
     labels = {"pod-security.kubernetes.io/enforce": str(level), "istio-injection": "disabled"}
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
-    hard = dict(_HARD)
-    try:
-        cluster.resource(*_PODGROUP)
-        hard[_GROUPS] = "4"
-    except NotServed:
-        pass
+    limits = dict(_HARD if hard is None else hard)
+    if hard is None:
+        with contextlib.suppress(NotServed):
+            cluster.resource(*_PODGROUP)
+            limits[_GROUPS] = "4"
     meta = {"name": "kfv", "namespace": name}
-    return namespace, {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta, "spec": {"hard": hard}}
+    return namespace, {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta, "spec": {"hard": limits}}
 
 
 def wait_usable(cluster: Cluster, name: str, stopped: Callable[[], bool]) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, failed, show
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.verdict import result_of
+from kubeflow_volcano.catalog.examples import example_images
 from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
@@ -44,6 +45,7 @@ class ActionModule(Action):
         "probe_namespace": {"type": "str", "default": ""},
         "network_per_node": {"type": "bool", "default": False},
         "exec_in_pods": {"type": "bool", "default": False},
+        "acceptance": {"type": "bool", "default": False},
         "login_as": {"type": "str", "default": ""},
         "login_password_file": {"type": "path", "default": "", "no_log": False},  # the place of a secret, and none
         "gateway_url": {"type": "str", "default": ""},
@@ -92,6 +94,8 @@ def _options(settings: Settings, arguments: dict[str, Any], *, check: bool) -> O
         busybox_image=renamed(BUSYBOX, settings.mirror),
         read_only=arguments["read_only"] or check,
         exec_in_pods=arguments["exec_in_pods"],
+        acceptance=arguments["acceptance"],
+        example_images={image: renamed(image, settings.mirror) for image in example_images()},
         login_as=arguments["login_as"],
         login_password_file=Path(arguments["login_password_file"]) if arguments["login_password_file"] else None,
         login_password=_kept_password(settings, arguments),

@@ -67,6 +67,10 @@ options:
     description: Test with a command in the release's own pods whether they can write to their volumes.
     type: bool
     default: false
+  acceptance:
+    description: Create the project's examples one after the other, and see that each runs or completes.
+    type: bool
+    default: false
   login_as:
     description: E-mail address of a user for a login at the gateway, check E9; empty means no login.
     type: str

@@ -37,6 +37,7 @@ UNUSED: Mapping[str, str] = {
     "patch pytorchjobs.kubeflow.org": "only a job whose operator has missed its group is touched",
     "patch resourcequotas": "only while the quota controller does not know PodGroups yet",
     "patch tfjobs.kubeflow.org": "only a job whose operator has missed its group is touched",
+    "delete pods": "only a pod that outlives its job is removed by the probe itself",
     "delete podgroups.scheduling.volcano.sh": "only a group that outlives its job is removed by the probe itself",
     "get replicasets.apps": "only an event about a ReplicaSet asks for its Deployment",
     "get pods/log": "only the log of an operator that started early, or of a container that started again, is read",
@@ -267,6 +268,20 @@ def test_probes_in_namespaces_of_their_own_need_exactly_what_is_printed(
         idle = unused(cluster, rules, recording.used, own_namespaces=True)
         assert {str(rule) for _, rule in idle} - UNUSED.keys() == set(), idle
         _asked_for_all_the_same(cluster, account, idle, options)
+    assert unexpected(recording) == []
+
+
+def test_acceptance_needs_exactly_what_is_printed_when_it_is_asked_for(
+    cluster: Cluster, kubeconfig: Path, account: Account, recording: Recording
+) -> None:
+    options = Options(kubeconfig, select=("J3", "I"), acceptance=True, stability_seconds=1, report_dir=None)
+    without = rbac.render(replace(options, acceptance=False), account.name)
+    assert "batch.volcano.sh" not in without
+    with granted(cluster, account, options) as rules:
+        found = findings(Options(**{**vars(options), "kubeconfig": account.kubeconfig}))
+        assert {id_: item for id_, item in found.items() if item[0] != "pass" and id_ != "I4"} == {}
+        idle = unused(cluster, rules, recording.used, own_namespaces=True)
+        assert {str(rule) for _, rule in idle} - UNUSED.keys() == set(), idle
     assert unexpected(recording) == []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from validators.checks.acceptance import acceptance
 from validators.checks.gang import gang
 from validators.checks.machinery import certificates, namespaces, served, webhook_answers, webhooks
 from validators.checks.meta import meta
@@ -51,6 +52,7 @@ _TOPICS = (
     trainer,
     gang,
     meta,
+    acceptance,
 )
 
 CHECKS: tuple[Check, ...] = tuple(

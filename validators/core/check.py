@@ -25,6 +25,7 @@ FAMILIES: Mapping[str, str] = {
     "G": "operator",
     "H": "gang",
     "I": "meta",
+    "J": "acceptance",
     "P": "preflight",
 }
 """Family letter of a check id to the name under which people select it."""

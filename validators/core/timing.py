@@ -57,3 +57,8 @@ class Timing:
     """For this time no pod of a job may be bound while minMember cannot be met (G6)."""
     done_seconds: float = 60.0
     """Within this time pods that do nothing have been bound and have ended, and their job has succeeded (G6)."""
+
+    accept_seconds: float = 300.0
+    """Within this time an example runs or completes; the longest part is usually the pull of its image (J1 to J8)."""
+    settle_running_seconds: float = 10.0
+    """How long an example that runs is followed, to see whether it fails at once (J1 to J8)."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from kubeflow_volcano.cluster.api.errors import ApiError
@@ -13,15 +13,18 @@ from validators.core.outcome import CannotJudgeError
 from validators.core.rights import Rule
 from validators.probes.network.credentials import Credentials
 
-__all__ = ["ACTING", "POD_EVENTS", "Noted", "ProbeOptions", "noting"]
+__all__ = ["ACTING", "POD_EVENTS", "SPACE", "Noted", "ProbeOptions", "noting"]
 
-ACTING = (
+SPACE = (
     *(Rule(verb, "", "namespaces") for verb in ("create", "delete", "list", "watch")),
     *(Rule(verb, "", "resourcequotas") for verb in ("create", "patch", "list", "watch")),
     *(Rule(verb, "", "serviceaccounts") for verb in ("list", "watch")),
-    *(Rule(verb, "", "pods") for verb in ("create", "delete", "list", "watch")),
+    *(Rule(verb, "", "pods") for verb in ("delete", "list", "watch")),
     Rule("list", "", "limitranges"),
 )
+"""What every probe must be allowed to do in whose namespace there are pods, its own or those of its objects."""
+
+ACTING = (*SPACE, Rule("create", "", "pods"))
 """What every probe must be allowed to do that creates pods."""
 
 POD_EVENTS = tuple(Rule(verb, "", "events") for verb in ("list", "watch"))
@@ -30,9 +33,13 @@ POD_EVENTS = tuple(Rule(verb, "", "events") for verb in ("list", "watch"))
 
 @dataclass(frozen=True, slots=True)
 class ProbeOptions(Options):
-    """Beside what every session has: as whom the probe `login` signs in at the gateway, if at all."""
+    """Beside what every session has: as whom the probe `login` signs in at the gateway, if at all.
+
+    `images` are new names for images of examples, as the inventory's mirror has them.
+    """
 
     login: Credentials | None = None
+    images: Mapping[str, str] = field(default_factory=dict)
 
 
 class Noted(Protocol):

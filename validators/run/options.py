@@ -88,6 +88,10 @@ class Options:
     """Run `id` and `test -w` in the release's own pods."""
     network_per_node: bool = False
     """Try the network from a pod on every node."""
+    acceptance: bool = False
+    """Create the project's examples and see that they run."""
+    example_images: Mapping[str, str] = field(default_factory=dict)
+    """From a caller that knows the mirror: new names for their images."""
     login_as: str = ""
     """The e-mail address of a user who signs in at the gateway."""
     login_password_file: Path | None = None
@@ -111,8 +115,8 @@ class Options:
     @property
     def shown(self) -> dict[str, Any]:
         """What a report says of them; of the expected objects and images only their number."""
-        plain = asdict(replace(self, expected_objects={}, planned_images={}))
-        del plain["login_password"], plain["rollout_problems"]
+        plain = asdict(replace(self, expected_objects={}, planned_images={}, example_images={}))
+        del plain["login_password"], plain["rollout_problems"], plain["example_images"]
         plain |= {"expected_objects": len(self.expected_objects), "planned_images": len(self.planned_images)}
         return {key: str(value) if isinstance(value, Path) else value for key, value in plain.items()}
 

@@ -124,6 +124,7 @@ class _Passes:
             pause_image=self.options.pause_image,
             busybox_image=self.options.busybox_image,
             login=login_of(self.options),
+            images=self.options.example_images,
         )
         probing = Probing.begin(self.cluster, facts, chosen, self.progress)
         self.runs.append(probing.session.run)

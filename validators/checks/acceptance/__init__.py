@@ -1,0 +1,1 @@
+"""Family J: acceptance, by examples that run on the cluster. Only on request."""
