@@ -11,11 +11,13 @@ from tests.samples.facts import NOW, instant
 from validators.checks.operator.common import OPERATOR_ACCESS
 from validators.core.expectations import SCHEDULER, Expectations
 from validators.core.facts import Facts, Unread
+from validators.explain.creation.refusals import ADMISSION
 from validators.explain.kinds import KINDS
 from validators.explain.model import GROUP_NAME, Explanation
 from validators.explain.reading.queries import KINDS_READ
 from validators.explain.reading.situation import assemble
 from validators.explain.stages import explain
+from validators.reading.dry_runs import Answer
 from validators.subjects.crds import DISCOVERY
 from validators.subjects.pods import POD_NOTES, PodNotes
 
@@ -65,10 +67,12 @@ def explained(
     served: Iterable[str] = ("PodGroup", "Queue"),
     access: Mapping[str, Mapping[str, bool]] | None = None,
     scheduler: Ref = SCHEDULER,
+    admission: Mapping[str, Answer] | None = None,
 ) -> Explanation:
     """The explanation of a job in a healthy cluster with these objects; `without` are names of what is taken out.
 
-    `access` is what accounts of controllers may do, by component; what is not told they may.
+    `access` is what accounts of controllers may do, by component; what is not told they may. `admission` is how dry
+    runs of pods were refused, by role.
     """
     objects = [item for item in healthy() if item["metadata"]["name"] not in without]
     objects += [item for item in around if item is not job]
@@ -86,6 +90,7 @@ def explained(
         objects=by_resource,
         unread=unread or {},
         found={
+            ADMISSION: admission or {},
             OPERATOR_ACCESS: (unread or {}).get("operator-access", access or {}),
             DISCOVERY: {"scheduling.volcano.sh/v1beta1": frozenset(served)},
         },

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from http import HTTPStatus
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.deadline import Deadline
 
-__all__ = ["TRIES", "Answer", "answer_of", "try_create"]
+__all__ = ["TRIES", "Answer", "admitted", "answer_of", "is_own_denial", "try_create"]
 
 TRIES = 3
 """A webhook answers each of so many dry runs (checks.md, B4)."""
@@ -49,6 +50,19 @@ def try_create(cluster: Cluster, obj: Object, seconds: float) -> ApiError | None
             if error.webhook_unanswered:
                 break
     return refusal
+
+
+def admitted(cluster: Cluster, obj: Object, seconds: float) -> Object | ApiError:
+    """The object as admission would change it; or what a dry run of creating it was refused with."""
+    try:
+        return cluster.create(obj, dry_run=True, deadline=Deadline(seconds))
+    except ApiError as error:
+        return error
+
+
+def is_own_denial(error: ApiError) -> bool:
+    """Whether the caller may not create such objects; admission was not reached (apiserver, endpoints/handlers)."""
+    return error.status == HTTPStatus.FORBIDDEN and 'is forbidden: User "' in error.message
 
 
 def answer_of(error: ApiError | None) -> Answer:

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from decimal import Decimal
 
 from kubeflow_volcano.cluster.pods.quantities import amounts
 from kubeflow_volcano.text import counted
 from validators.checks.operator.common import OPERATOR_ACCESS
-from validators.core.facts import Facts
+from validators.core.facts import Fact, Facts
 from validators.explain.creation.controllers import Controller, controllers_of, missing_permissions
 from validators.explain.creation.webhooks import failing_webhooks, webhook_named
 from validators.explain.kinds import JOBSETS, runtime_of
 from validators.explain.model import Event, Finding, Situation, finding
 from validators.explain.scheduling.queues import is_open
+from validators.reading.dry_runs import Answer
 from validators.subjects import webhooks
 from validators.subjects.kubectl import look_again, restart
 
-__all__ = ["expected_refusals", "refusals", "refused"]
+__all__ = ["ADMISSION", "expected_refusals", "is_refused_in_dry_run", "refusals", "refused"]
 
+ADMISSION = Fact[Mapping[str, Answer]]("admission", lambda _cluster, _facts: {}, {})
+"""By role, how a dry run of creating one of its pods was refused; accepted roles are left out."""
 _VOLCANO_WEBHOOK = "validatepod.volcano.sh"
 
 # What the API server writes into events when it refuses a pod: the same words since 1.16.
@@ -89,6 +92,34 @@ def refusals(situation: Situation) -> Iterator[Finding]:
             ),
         )
     yield from found.values()
+    for role, answer in situation.facts.known(ADMISSION).items():
+        reason, todo = _classify(answer.text)
+        if answer.kind != "silent" and reason not in found and not situation.pods:
+            found[reason] = _in_dry_run(role, answer, reason, todo)
+            yield found[reason]
+
+
+def is_refused_in_dry_run(situation: Situation) -> bool:
+    """Whether the API server takes no pod of a role, so that nothing is known of what admission would make of it."""
+    return not situation.pods and any(map(_is_certain, situation.facts.known(ADMISSION).values()))
+
+
+def _is_certain(answer: Answer) -> bool:
+    """Whether a controller's pod would be refused like the caller's: webhooks and policies may tell them apart."""
+    by_policy = _classify(answer.text)[0] == "PolicyRefused"
+    return answer.kind == "invalid" or (answer.kind == "refused" and not by_policy)
+
+
+def _in_dry_run(role: str, answer: Answer, reason: str, todo: str) -> Finding:
+    """What no controller has tried yet."""
+    invalid = answer.kind == "invalid"
+    return finding(
+        "PodInvalid" if invalid else reason,
+        f"in a dry run, the API server refused a pod of {role}: {answer.text.rstrip('.')}.",
+        needed="pods that the API server accepts.",
+        todo="correct the pod template." if invalid else todo,
+        blocks=_is_certain(answer),
+    )
 
 
 def refused(situation: Situation) -> tuple[Event, ...]:

@@ -9,10 +9,10 @@ from kubeflow_volcano.cluster.admission.webhooks import webhooks as entries
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.experiment.stage import PODGROUP
 from validators.explain.kinds import JOBSETS
-from validators.explain.model import Finding, Situation, finding
+from validators.explain.model import GROUP_NAME, VOLCANO, Finding, Role, Situation, finding
 from validators.subjects import webhooks
 
-__all__ = ["JOBSET", "failing_webhooks", "intercepting", "to_create", "webhook_named"]
+__all__ = ["JOBSET", "failing_webhooks", "intercepting", "pod_of", "to_create", "webhook_named"]
 
 JOBSET = ("jobset.x-k8s.io/v1alpha2", "JobSet")
 _PLURALS = {"JobSet": "jobsets", "Pod": "pods", "PodGroup": "podgroups"}
@@ -77,6 +77,26 @@ def to_create(situation: Situation) -> tuple[Object, ...]:
     if job.ref.group == "trainer.kubeflow.org" and all(item["metadata"]["name"] != job.ref.name for item in jobsets):
         found.append(_object(*JOBSET, situation, {}))
     return tuple(found)
+
+
+def pod_of(role: Role, situation: Situation) -> Object:
+    """A pod of the role as its controller would create it, without the PodGroup's name.
+
+    Volcano's webhook (1.8 to 1.11) refuses members of a PodGroup that is not admitted yet, whatever the pod is.
+    """
+    meta, ref = role.template.get("metadata") or {}, situation.job.ref
+    annotations = {key: text for key, text in (meta.get("annotations") or {}).items() if key != GROUP_NAME}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": "kfv-dry-run",
+            "namespace": ref.namespace,
+            "labels": _pod_labels(situation) | (meta.get("labels") or {}),
+            "annotations": annotations,
+        },
+        "spec": {**({"schedulerName": VOLCANO} if situation.group else {}), **role.template["spec"]},
+    }
 
 
 def _pod_labels(situation: Situation) -> dict[str, str]:

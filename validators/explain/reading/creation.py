@@ -1,4 +1,4 @@
-"""Reads what decides whether missing parts of a job can be created: webhooks, and permissions of controllers."""
+"""Reads what decides whether missing parts of a job can be created: webhooks, permissions of controllers, admission."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ from validators.checks.operator.common import OPERATOR_ACCESS
 from validators.core.facts import Unread
 from validators.core.rights import Rule
 from validators.explain.creation.controllers import controllers_of
-from validators.explain.creation.webhooks import intercepting, to_create
+from validators.explain.creation.refusals import ADMISSION
+from validators.explain.creation.webhooks import intercepting, pod_of, to_create
 from validators.explain.model import Situation
 from validators.explain.reading.queries import Query, list_objects, refusal
+from validators.reading.dry_runs import admitted, answer_of, is_own_denial
 from validators.reading.permissions import allowed
 from validators.subjects import webhooks
 
 __all__ = ["rules", "with_admission"]
 
 _PARALLEL = 8
+_DRY_RUN_SECONDS = 10.0
 _REVIEW = Rule("create", "authorization.k8s.io", "subjectaccessreviews")
 _SLICES = "endpointslices.discovery.k8s.io"
 _QUERIES = tuple(Query(item) for item in webhooks.RESOURCES.values())
@@ -35,15 +38,37 @@ def rules(namespace: str) -> tuple[Rule, ...]:
         Rule("get", "", "services"),
         Query(_SLICES).rule,
         _REVIEW,
+        Rule("create", "", "pods", namespace),
     )
 
 
 def with_admission(cluster: Cluster, situation: Situation) -> Situation:
-    """The situation with the webhooks that intercept what is missing, and the permissions of the controllers."""
+    """The situation with what decides about what is missing: webhooks, permissions, pod templates after admission."""
     if not to_create(situation):
         return situation
     found = _with(situation, _webhooks(cluster, situation.job.ref.namespace))
-    return _with_permissions(cluster, _with(found, _backends(cluster, found)))
+    found = _with_permissions(cluster, _with(found, _backends(cluster, found)))
+    return _with_admitted_templates(cluster, found) if found.missing > 0 else found
+
+
+def _with_admitted_templates(cluster: Cluster, situation: Situation) -> Situation:
+    """Each pod template as admission would change it: tolerations, defaults, sidecars. It takes dry runs."""
+    job, facts = situation.job, situation.facts
+    roles = [role for role in job.roles if role.replicas > 0]
+    pods = in_parallel(lambda role: admitted(cluster, pod_of(role, situation), _DRY_RUN_SECONDS), roles, _PARALLEL)
+    answers = {role.name: pod for role, pod in zip(roles, pods, strict=True)}
+    refused = {name: error for name, error in answers.items() if isinstance(error, ApiError)}
+    if denied := next((error for error in refused.values() if is_own_denial(error)), None):
+        why = refusal(denied, Rule("create", "", "pods", job.ref.namespace), "pods after admission")
+        return replace(situation, facts=replace(facts, unread={**facts.unread, ADMISSION.name: why}))
+    changed = tuple(
+        replace(role, template={"metadata": pod["metadata"], "spec": pod["spec"]})
+        if (pod := answers.get(role.name)) and not isinstance(pod, ApiError)
+        else role
+        for role in job.roles
+    )
+    found = {**facts.found, ADMISSION: {name: answer_of(error) for name, error in refused.items()}}
+    return replace(situation, job=replace(job, roles=changed), facts=replace(facts, found=found))
 
 
 def _webhooks(cluster: Cluster, namespace: str) -> Mapping[str, tuple[Object, ...] | Unread]:
