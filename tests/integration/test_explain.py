@@ -94,7 +94,7 @@ JOBS = (
 )
 
 EXPECTED = {
-    "six-gpus": "GangDoesNotFit",
+    "six-gpus": "GangNeverFits",
     "taint": "NoNodeFits",
     "claim": "ClaimMissing",
     "suspended": "Suspended",
@@ -109,7 +109,7 @@ EXPECTED = {
     "shut": "QueueClosed",
     "bare": "QueueMissing",
 }
-ALSO = {"bare": ("NotEnoughPods",), "shut": ("GangDoesNotFit",)}
+ALSO = {"bare": ("NotEnoughPods",), "shut": ("GangNeverFits",)}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -278,8 +278,8 @@ def roles_removed(cluster: Cluster) -> Iterator[None]:
 @pytest.mark.usefixtures("roles_removed")
 def test_the_rules_are_enough_and_a_missing_one_is_told(cluster: Cluster, kubeconfig: Path, tmp_path: Path) -> None:
     whole = Cluster.connect(_as_user(cluster, kubeconfig, tmp_path))
-    found = answer(whole, "six-gpus", ["GangDoesNotFit"])
-    assert [item.reason for item in found.findings] == ["GangDoesNotFit"]
+    found = answer(whole, "six-gpus", ["GangNeverFits"])
+    assert [item.reason for item in found.findings] == ["GangNeverFits"]
     assert found.unread == ()
     less = Cluster.connect(_as_user(cluster, kubeconfig, tmp_path, without="nodes"))
     blind = explain(read_situation(less, SPACE, "six-gpus"))

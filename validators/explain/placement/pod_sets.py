@@ -12,7 +12,8 @@ from kubeflow_volcano.cluster.pods.quantities import total
 from kubeflow_volcano.text import counted
 from validators.explain.model import Situation
 from validators.explain.placement.claims import volume_terms
-from validators.explain.placement.nodes import Node, Wish, refusals
+from validators.explain.placement.filters import refusals
+from validators.explain.placement.nodes import Node, Wish
 
 __all__ = ["PodSet", "how_many_fit", "is_excluded", "pod_sets", "role_of"]
 
@@ -81,7 +82,7 @@ def role_of(pod: Object) -> str:
 def _shape(pod: Object) -> str:
     """Equal for pods with equal requirements on a node."""
     spec = pod["spec"]
-    keys = ("nodeSelector", "affinity", "tolerations", "overhead", "schedulerName")
+    keys = ("nodeSelector", "affinity", "tolerations", "overhead", "schedulerName", "topologySpreadConstraints")
     containers = [
         [item.get(key) for key in ("resources", "ports", "restartPolicy")]
         for field in ("containers", "initContainers")

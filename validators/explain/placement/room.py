@@ -7,8 +7,11 @@ from decimal import Decimal
 
 from kubeflow_volcano.cluster.pods.quantities import Amounts, readable, total
 from kubeflow_volcano.text import counted
+from validators.explain.creation.refusals import is_refused_in_dry_run
 from validators.explain.model import Finding, Situation, finding
-from validators.explain.placement.nodes import Node, Refusal, Wish, nodes_with_pods, refusals
+from validators.explain.placement.filters import refusals
+from validators.explain.placement.limits import keeps_apart, most_that_fit, waits_for_others
+from validators.explain.placement.nodes import Node, Refusal, Wish, nodes_with_pods
 from validators.explain.placement.pod_sets import PodSet, how_many_fit, is_excluded, pod_sets, role_of
 
 __all__ = ["room"]
@@ -24,6 +27,8 @@ _TODO = {
     "Volume": "free the node of the volume, or use a claim that more nodes can reach",
     "PodAffinity": "start the pods that podAffinity requires first, or change podAffinity",
     "PodAntiAffinity": "add a node, or change podAntiAffinity",
+    "SpreadKey": "label the nodes for topologySpreadConstraints, or change their topologyKey",
+    "Spread": "add a node, or change topologySpreadConstraints",
     "HostPort": "free the host port, or request another one",
     "Insufficient": "free the missing resource, wait until other pods end, or add a node",
     "Absent": "correct the name of the resource, add nodes that have it, or start the device plugin that offers it",
@@ -34,13 +39,20 @@ _TODO = {
 # A node that will accept the pod once other pods end is nearer than one that has to be changed, and that one is nearer
 # than another machine.
 _DISTANCE = {"Absent": 2, "Never": 1}
+_REASONS = {
+    (False, False): "GangDoesNotFit",
+    (False, True): "GangNeverFits",
+    (True, False): "PodsDoNotFit",
+    (True, True): "PodsNeverFit",
+}
+"""By whether they start one by one, and whether they never find room on the nodes as they are."""
 _OF_RESOURCES = frozenset({"Insufficient", "Never"})
 
 
 def room(situation: Situation) -> Iterator[Finding]:
     """Pods that no node accepts; and where each has a node, too little room for the gang's minimum."""
     sets, needed = pod_sets(situation), situation.unscheduled
-    if not sets or needed <= 0:
+    if not sets or needed <= 0 or is_refused_in_dry_run(situation):
         return
     nodes = nodes_with_pods(situation.facts)
     if not nodes:
@@ -51,12 +63,27 @@ def room(situation: Situation) -> Iterator[Finding]:
     # A job whose minimum leaves some pods out starts without them.
     rest = [item for item, found in answers if len(found) < len(nodes)]
     enough = sum(item.count for item in rest) >= needed
+    if not enough and _waits_in_vain(sets, [item for item, _ in homeless], situation):
+        yield _not_together(sets, nodes, how_many_fit(sets, nodes, needed), situation)
+        return
+    alike: dict[tuple[str, bool], list[PodSet]] = {}
     for item, found in homeless:
-        yield _no_node(item, found, nodes, situation, blocks=not enough or _is_required(item, situation))
+        blocks = not enough or _is_required(item, situation)
+        alike.setdefault((repr(found), blocks), []).append(item)
+    for (_, blocks), items in alike.items():
+        found = next(found for item, found in homeless if item is items[0])
+        yield _no_node(items, found, nodes, situation, blocks=blocks)
     if enough:
         placed = how_many_fit(rest, nodes, needed)
         if placed < needed:
             yield _not_together(rest, nodes, placed, situation)
+
+
+def _waits_in_vain(sets: Sequence[PodSet], homeless: Sequence[PodSet], about: Situation) -> bool:
+    """Whether each of these pods only waits for others to end, but all of them together never find room."""
+    complete = sum(item.count for item in sets) >= about.unscheduled
+    alone = complete and all(waits_for_others(item, about) for item in homeless)
+    return alone and most_that_fit(sets, about) < about.unscheduled
 
 
 def _is_required(pods: PodSet, situation: Situation) -> bool:
@@ -74,19 +101,26 @@ def _refusing(wish: Wish, nodes: Sequence[Node]) -> dict[str, tuple[Refusal, ...
 
 
 def _no_node(
-    pods: PodSet, found: Mapping[str, tuple[Refusal, ...]], nodes: Sequence[Node], about: Situation, *, blocks: bool
+    sets: Sequence[PodSet],
+    found: Mapping[str, tuple[Refusal, ...]],
+    nodes: Sequence[Node],
+    about: Situation,
+    *,
+    blocks: bool,
 ) -> Finding:
+    """Pods that no node accepts, all for the same reasons."""
     reasons = {item.reason for items in found.values() for item in items}
     # The node with the fewest obstacles shows best what would have to change.
     nearest = min(_distance(items) for items in found.values())
     todos = {_TODO[_hardest(items).reason] for items in found.values() if _distance(items) == nearest}
     return finding(
         "NoNodeFits" if len(reasons) > 1 else f"NoNodeFits{next(iter(reasons))}",
-        f"{pods.title}: none of {counted(len(found), 'node')} accepts such a pod: {_summary(found)}.",
+        f"{', '.join(item.title for item in sets)}: none of {counted(len(found), 'node')} accepts such a pod: "
+        f"{_summary(found)}.",
         needed=f"nodes for {counted(about.minimum, 'pod')} that start together.",
         todo=f"{'; or '.join(sorted(todos))}.",
-        objects=[pods.example] if pods.example else (),
-        details=[*_by_reasons(found), *_alternatives(pods, nodes)],
+        objects=[item.example for item in sets if item.example],
+        details=[*_by_reasons(found), *_alternatives(sets[0], nodes)],
         blocks=blocks,
     )
 
@@ -136,13 +170,13 @@ def _by_text(nodes: Iterable[tuple[str, str]]) -> Iterator[str]:
 def _not_together(sets: Sequence[PodSet], nodes: Sequence[Node], placed: int, about: Situation) -> Finding:
     """There is a node for each pod, but too few for as many as must start together."""
     needed = about.unscheduled
+    most = most_that_fit(sets, about)
+    rules = keeps_apart(sets, nodes, needed)
     requests = total({name: amount * item.count for name, amount in item.wish.requests.items()} for item in sets)
     usable = [node for node in nodes if any(not is_excluded(item, node, nodes) for item in sets)]
     free = {name: sum((max(node.free(name), _ZERO) for node in usable), _ZERO) for name in requests}
     scale = Decimal(needed) / max(sum(item.count for item in sets), 1)
     short = {name: amount * scale for name, amount in requests.items() if amount * scale > free[name]}
-    numbers = ", ".join(f"{readable(name, short[name])} {name}, {readable(name, free[name])} free" for name in short)
-    reason = f"They request {numbers}" if short else "Enough is free in total, but it is spread over too many nodes"
     single = about.group is None and bool(about.pods)  # without a gang, nothing holds them back for each other
     which = "pods without a node" if single else "pods that must be placed together"
     together = f": minMember is {about.minimum}, {len(about.placed)} have a node"
@@ -151,15 +185,31 @@ def _not_together(sets: Sequence[PodSet], nodes: Sequence[Node], placed: int, ab
         (node.name, f"{', '.join(f'{readable(name, max(node.free(name), _ZERO))} {name}' for name in names)} free")
         for node in usable
     )
+    never = most < needed
+    when = f", and for {most} once all other pods have ended" if never else ""
     return finding(
-        "PodsDoNotFit" if single else "GangDoesNotFit",
-        f"there is room for {placed} of the {needed} {which} at the same time. {reason}, on the {len(usable)} of "
-        f"{counted(len(nodes), 'node')} that accept such pods.",
+        _REASONS[single, never],
+        f"there is room for {placed} of the {needed} {which} at the same time{when}. {_why(rules, short, free)}, on "
+        f"the {len(usable)} of {counted(len(nodes), 'node')} that accept such pods.",
         needed=f"room for {counted(needed, 'pod')} at the same time{'' if single else together}.",
-        todo=f"wait until other pods end, add nodes, or make the job request less: {_ways_to_request_less(about)}.",
+        todo=_todo(about, rules, never=never),
         objects=[ref] if (ref := about.group_ref) else [about.job.ref],
         details=[*(f"{item.title}: {_listed(item.wish.requests)} each" for item in sets), *_by_text(free_of_each)],
     )
+
+
+def _why(rules: Sequence[str], short: Amounts, free: Amounts) -> str:
+    if rules:
+        return f"Their requests would fit, but {', '.join(rules)} keeps them apart"
+    numbers = ", ".join(f"{readable(name, short[name])} {name}, {readable(name, free[name])} free" for name in short)
+    return f"They request {numbers}" if short else "Enough is free in total, but it is spread over too many nodes"
+
+
+def _todo(about: Situation, rules: Sequence[str], *, never: bool) -> str:
+    wait = "" if never else "wait until other pods end, "
+    if rules:
+        return f"{wait}add nodes, change {' and '.join(rules)}, or recreate the job with fewer replicas."
+    return f"{wait}add nodes, or make the job request less: {_ways_to_request_less(about)}."
 
 
 def _ways_to_request_less(about: Situation) -> str:

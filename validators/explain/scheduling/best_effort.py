@@ -14,11 +14,12 @@ from kubeflow_volcano.text import counted
 from validators.core.facts import Facts
 from validators.explain.model import VOLCANO, Finding, Situation, finding, pod_group_name
 from validators.explain.placement.claims import missing_claims
-from validators.explain.placement.nodes import Node, Wish, nodes_with_pods, refusals
+from validators.explain.placement.filters import refusals
+from validators.explain.placement.nodes import Node, Wish, nodes_with_pods
 from validators.explain.scheduling.volcano import PODGROUPS
 from validators.subjects.gang import scheduler_configuration
 
-__all__ = ["best_effort"]
+__all__ = ["best_effort", "ran_in_part"]
 
 _CONTINUES_SINCE = "1.12.0"
 _MOST_PODS = 200
@@ -55,6 +56,25 @@ def best_effort(situation: Situation) -> Iterator[Finding]:
             todo=f"set requests for the job's containers, or fix or delete {Ref.of(stuck[0])}.",
             objects=[Ref.of(pod) for pod in stuck],
         )
+
+
+def ran_in_part(situation: Situation) -> Iterator[Finding]:
+    """A gang without requests that has ended: some of its pods may never have had a node."""
+    members = [pod for pod in situation.pods if pod_group_name(pod)]
+    if not any(_is_best_effort(pod) for pod in members):
+        return
+    never = [pod for pod in members if not pod["spec"].get("nodeName")]
+    # Controllers delete pods at the end, so that the number of those that are left says nothing.
+    what = f"{counted(len(never), 'pod')} of it never had a node" if never else "it may have run in part"
+    yield finding(
+        "NotHeldTogether",
+        f"the job has ended, and {what}: Volcano does not hold back pods without resource requests until the gang is "
+        "whole (volcano-sh/volcano#645).",
+        needed="requests in the pod template, so that all pods start together.",
+        todo="set requests for the job's containers, and recreate the job.",
+        objects=[Ref.of(pod) for pod in never or members],
+        blocks=False,
+    )
 
 
 def _stops_at_first(facts: Facts) -> bool:

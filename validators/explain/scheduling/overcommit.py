@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 
 from kubeflow_volcano.cluster.objects import Ref
-from kubeflow_volcano.cluster.pods.quantities import readable, total
+from kubeflow_volcano.cluster.pods.quantities import Amounts, readable, total
 from validators.core.facts import Facts
 from validators.explain.model import VOLCANO, Finding, Situation, finding
 from validators.explain.placement.nodes import nodes_with_pods
 from validators.explain.placement.pod_sets import how_many_fit, pod_sets
-from validators.explain.scheduling.volcano import PODGROUPS, gang_requests, min_resources, plugins
+from validators.explain.scheduling.volcano import PODGROUPS, gang_requests, min_resources, plugins, pods_requests
 
 __all__ = ["overcommit"]
 
@@ -23,19 +23,20 @@ _ZERO = Decimal(0)
 
 
 def overcommit(situation: Situation) -> Iterator[Finding]:
-    """The nodes have room, but admitted PodGroups have claimed what overcommit allows in all."""
+    """Room that the gang's minResources wait for: more than the cluster has, or promised to PodGroups before it."""
     if situation.group is None or situation.phase not in {"", "Pending"} or situation.unscheduled <= 0:
         return
     if any(pod["spec"].get("schedulerName") != VOLCANO for pod in situation.unplaced):
         return
     nodes = nodes_with_pods(situation.facts)
     requests, factor, needed = gang_requests(situation), _factor(situation.facts), situation.unscheduled
-    if factor is None or not requests or how_many_fit(pod_sets(situation), nodes, needed) < needed:
+    if factor is None or not requests:
         return
-    idle = {
-        name: sum((node.allocatable.get(name, _ZERO) * factor - node.used.get(name, _ZERO) for node in nodes), _ZERO)
-        for name in requests
-    }
+    whole = {name: sum((node.allocatable.get(name, _ZERO) for node in nodes), _ZERO) * factor for name in requests}
+    idle = {name: whole[name] - sum((node.used.get(name, _ZERO) for node in nodes), _ZERO) for name in requests}
+    if found := _by_hand(situation, whole, idle):
+        yield found
+        return
     own = Ref.of(situation.group)
     others = {
         ref: min_resources(group)
@@ -44,9 +45,12 @@ def overcommit(situation: Situation) -> Iterator[Finding]:
     }
     promised = total(others.values())
     over = [
-        name for name, amount in requests.items() if promised.get(name, _ZERO) and promised[name] + amount > idle[name]
+        name
+        for name, amount in requests.items()
+        if promised.get(name, _ZERO) and amount <= whole[name] and promised[name] + amount > idle[name]
     ]
     if over:
+        fits = how_many_fit(pod_sets(situation), nodes, needed) >= needed
         numbers = "; ".join(
             f"{name}: the gang requests {readable(name, requests[name])}, {readable(name, promised[name])} of "
             f"{readable(name, idle[name])} are promised to others"
@@ -54,7 +58,8 @@ def overcommit(situation: Situation) -> Iterator[Finding]:
         )
         yield finding(
             "ReservedByOthers",
-            f"the nodes have room, but Volcano reserves it for PodGroups that it admitted earlier: {numbers}.",
+            f"{'the nodes have room, but' if fits else 'besides,'} Volcano reserves room for PodGroups that it "
+            f"admitted earlier: {numbers}.",
             needed="room for this gang beside the PodGroups in phase Inqueue.",
             todo="find out why those PodGroups do not start, and delete jobs that are no longer needed.",
             objects=list(others),
@@ -64,7 +69,39 @@ def overcommit(situation: Situation) -> Iterator[Finding]:
                 for ref, amount in others.items()
                 if any(amount.get(name) for name in over)
             ],
+            blocks=fits,
         )
+
+
+def _by_hand(situation: Situation, whole: Amounts, idle: Amounts) -> Finding | None:
+    """The PodGroup's minResources are more than its pods request, and more than Volcano may admit.
+
+    Args:
+        situation: the job.
+        whole: what may be admitted in all, by resource.
+        idle: what of it no pod requests.
+    """
+    asked = min_resources(situation.group)
+    of_pods = pods_requests(situation)
+    more = {name: amount for name, amount in asked.items() if amount > max(of_pods.get(name, _ZERO), idle[name])}
+    if not more:
+        return None
+    never = [name for name in more if more[name] > whole[name]]
+    limits = whole if never else idle
+    numbers = ", ".join(
+        f"{readable(name, more[name])} {name} of {readable(name, limits[name])} (its pods request "
+        f"{readable(name, of_pods.get(name, _ZERO))})"
+        for name in never or more
+    )
+    return finding(
+        "MinResourcesTooHigh" if never else "MinResourcesNotFree",
+        f"minResources of {situation.group_ref} are {numbers} that Volcano may admit{' in all' if never else ' now'}: "
+        f"{'it never admits the gang' if never else 'the gang waits until others end'}.",
+        needed="minResources that the cluster has: those of the pods that start together.",
+        todo="recreate the job with lower minResources, or without them: then they are the sum of its pods' requests"
+        f"{'' if never else '; or wait until other pods end'}.",
+        objects=[situation.group_ref] if situation.group_ref else (),
+    )
 
 
 def _factor(facts: Facts) -> Decimal | None:

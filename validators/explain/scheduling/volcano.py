@@ -24,6 +24,7 @@ __all__ = [
     "is_hierarchical",
     "min_resources",
     "plugins",
+    "pods_requests",
     "queue_of",
     "queue_ref",
     "queues_by_name",
@@ -100,13 +101,21 @@ def min_resources(group: Object | None) -> dict[str, Decimal]:
 def gang_requests(situation: Situation) -> dict[str, Decimal]:
     """What the gang requests: minResources, or more where its pods do; without minResources the sum of all pods."""
     least = min_resources(situation.group)
-    created = [pod_requests(pod["spec"]) for pod in situation.pods]
     if least:
         # Trainer leaves resourcesPerNode out of minResources (kubeflow/trainer#2980): its gangs are admitted too early.
-        whole = total(created) if situation.minimum >= situation.job.wanted else {}
+        whole = _created(situation) if situation.minimum >= situation.job.wanted else {}
         return least | {name: amount for name, amount in whole.items() if amount > least.get(name, Decimal(0))}
-    templates = [
+    return pods_requests(situation)
+
+
+def pods_requests(situation: Situation) -> dict[str, Decimal]:
+    """What the pods of the gang request; before any of them exists, what those of its templates will request."""
+    templates = (
         {name: amount * role.replicas for name, amount in pod_requests(role.template["spec"]).items()}
         for role in situation.job.roles
-    ]
-    return total(created or templates)
+    )
+    return _created(situation) or total(templates)
+
+
+def _created(situation: Situation) -> dict[str, Decimal]:
+    return total(pod_requests(pod["spec"]) for pod in situation.pods)

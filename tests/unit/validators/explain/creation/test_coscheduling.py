@@ -57,7 +57,7 @@ def test_a_job_of_theirs_lacks_nothing_of_volcanos() -> None:
 def test_a_gang_that_has_no_room_is_told_the_same_as_volcanos() -> None:
     job = tfjob(workers=3, cpu="3")
     pods = [of_group(member(job, i, cpu="3")) for i in range(3)]
-    assert told(group(3, job), *pods, job=job) == ["GangDoesNotFit"]
+    assert told(group(3, job), *pods, job=job) == ["GangNeverFits"]
 
 
 def test_a_job_whose_operator_makes_their_groups_has_none() -> None:

@@ -81,7 +81,7 @@ def test_nodes_with_different_reasons_are_summed_up_and_listed() -> None:
 
 def test_the_whole_gang_needs_room_at_the_same_time() -> None:
     answer = waiting(None, node("a", cpu="2"), node("b", cpu="1"), workers=4)
-    assert reasons(answer) == ["GangDoesNotFit"]
+    assert reasons(answer) == ["GangNeverFits"]
     found = answer.findings[0].problem
     assert "room for 3 of the 4 pods that must be placed together" in found.found
     assert "They request 4 cpu, 3 free, on the 2 of 2 nodes" in found.found
@@ -90,7 +90,7 @@ def test_the_whole_gang_needs_room_at_the_same_time() -> None:
 
 def test_free_room_that_lies_on_too_many_nodes_is_told_from_too_little() -> None:
     answer = waiting(None, node("a", cpu="3"), node("b", cpu="3"), node("c", cpu="2"), workers=4, cpu="2")
-    assert reasons(answer) == ["GangDoesNotFit"]
+    assert reasons(answer) == ["GangNeverFits"]
     assert "spread over too many nodes" in answer.findings[0].problem.found
 
 
@@ -153,9 +153,9 @@ def test_anti_affinity_within_the_gang_needs_a_node_each() -> None:
     job = tfjob(workers=3, template=apart)
     job["spec"]["tfReplicaSpecs"]["Worker"]["template"]["metadata"] = {"labels": {"app": "mnist"}}
     answer = explained(job, group(job, 3))
-    assert reasons(answer) == ["GangDoesNotFit"]
+    assert reasons(answer) == ["GangNeverFits"]
     assert "2 of the 3" in answer.findings[0].problem.found
-    assert "GangDoesNotFit" not in reasons(explained(job, group(job, 3), node("n3")))
+    assert "GangNeverFits" not in reasons(explained(job, group(job, 3), node("n3")))
 
 
 def test_pod_affinity_wants_company_unless_it_is_the_first_of_its_kind() -> None:
@@ -173,7 +173,7 @@ def test_a_host_port_is_there_once_on_a_node() -> None:
     port = {"containers": [{"name": "tensorflow", "ports": [{"hostPort": 2222}]}]}
     job = tfjob(workers=3, template=port)
     answer = explained(job, group(job, 3))
-    assert reasons(answer) == ["GangDoesNotFit"]
+    assert reasons(answer) == ["GangNeverFits"]
 
 
 def test_gates_keep_pods_from_every_scheduler() -> None:
@@ -206,7 +206,7 @@ def test_a_gpu_node_that_is_full_is_nearer_than_nodes_without_gpus() -> None:
 
 def test_a_node_that_is_full_of_pods_takes_no_more() -> None:
     answer = waiting(None, node("a", allocatable={"pods": "1"}), node("b", allocatable={"pods": "1"}), workers=3)
-    assert reasons(answer) == ["GangDoesNotFit"]
+    assert reasons(answer) == ["GangNeverFits"]
     found = answer.findings[0]
     assert "They request 3 pods, 2 free, on the 2 of 2 nodes" in found.problem.found
     assert found.details[-1] == "a, b: 4 cpu, 1 pods free"
@@ -244,7 +244,7 @@ def test_a_gang_of_several_roles_that_does_not_fit_tells_what_each_asks_for() ->
     pods = two_roles(job, {"name": "tensorflow", "resources": {"requests": {"cpu": "1"}}}, 2)
     where = [node("a", allocatable={GPU: "1"}), node("b")]
     answer = explained(job, group(job, 3, phase="Inqueue"), *pods, *where, without=["n1", "n2"])
-    assert reasons(answer) == ["GangDoesNotFit"]
+    assert reasons(answer) == ["GangNeverFits"]
     assert "1 pod of ps: 1 cpu each" in answer.findings[0].details
     assert f"2 pods of worker: 1 {GPU} each" in answer.findings[0].details
 
@@ -256,7 +256,7 @@ def test_an_elastic_gang_begins_with_the_pods_that_fit() -> None:
     one = node("a", cpu="3")
     assert reasons(explained(job, group(job, 2, phase="Inqueue"), *pods, one, without=["n1", "n2"])) == ["Unexplained"]
     assert reasons(explained(job, group(job, 3, phase="Inqueue"), *pods, one, without=["n1", "n2"])) == [
-        "GangDoesNotFit"
+        "GangNeverFits"
     ]
 
 
@@ -275,7 +275,7 @@ def test_pods_without_a_gang_are_not_told_to_start_together() -> None:
     job = tfjob(workers=3, cpu="4")
     pods = [member(job, n, cpu="4", spec={"schedulerName": "default-scheduler"}) for n in range(3)]
     answer = explained(job, *pods, without=["training-operator"])
-    assert reasons(answer) == ["PodsDoNotFit"]
+    assert reasons(answer) == ["PodsNeverFit"]
     assert "room for 2 of the 3 pods without a node" in answer.findings[0].problem.found
     assert "minMember" not in answer.findings[0].problem.needed
 
@@ -296,3 +296,123 @@ def test_a_gang_that_runs_is_not_blocked_by_what_its_further_pods_lack() -> None
     answer = explained(job, group(job, 2, phase="Running"), *pods, without=["volcano-scheduler"])
     assert not answer.blocked
     assert [(item.reason, item.blocks) for item in answer.findings] == [("SchedulerMissing", False)]
+
+
+def crowd(cpu: str = "3") -> list[Object]:
+    """Pods of another job that leave 1 CPU on each of the two nodes."""
+    other = tfjob("other")
+    return [group(other, phase="Running"), member(other, 0, on="n1", cpu=cpu), member(other, 1, on="n2", cpu=cpu)]
+
+
+def test_a_gang_that_others_keep_from_starting_waits_and_one_that_never_fits_does_not() -> None:
+    job = tfjob(workers=4, cpu="2")
+    (waits,) = explained(job, group(job, 4), *crowd()[:-1]).findings
+    assert waits.reason == "GangDoesNotFit"
+    assert waits.problem.todo.startswith("wait until other pods end, add nodes")
+    (all_wait,) = explained(job, group(job, 4), *crowd()).findings
+    assert all_wait.reason == "NoNodeFitsInsufficient"
+    larger = tfjob(workers=5, cpu="2")
+    (never,) = explained(larger, group(larger, 5), *crowd()).findings
+    assert never.reason == "GangNeverFits"
+    assert "room for 0 of the 5 pods" in never.problem.found
+    assert "and for 4 once all other pods have ended" in never.problem.found
+    assert "wait" not in never.problem.todo
+
+
+def test_pods_of_daemon_sets_do_not_end() -> None:
+    job = tfjob(workers=2, cpu="3")
+    around = crowd("2")
+    assert reasons(explained(job, group(job, 2), *around[:-1])) == ["GangDoesNotFit"]
+    around[1]["metadata"]["ownerReferences"] = [{"kind": "DaemonSet", "name": "agent", "uid": "d"}]
+    assert reasons(explained(job, group(job, 2), *around[:-1])) == ["GangNeverFits"]
+
+
+def test_a_gang_larger_than_all_nodes_in_one_resource_never_fits() -> None:
+    job = tfjob(workers=2)
+    pods = two_roles(job, {"name": "tensorflow", "resources": {"requests": {"cpu": "3"}}}, 0)
+    pods += [member(job, n, cpu="3") for n in range(2)]
+    where = [node("a", cpu="4"), node("b", cpu="4")]
+    answer = explained(job, group(job, 3, phase="Inqueue"), *pods, *where, without=["n1", "n2"])
+    assert reasons(answer) == ["GangNeverFits"]
+
+
+@pytest.mark.parametrize(
+    ("template", "rule"),
+    [
+        ({"containers": [{"name": "t", "ports": [{"hostPort": 2222}]}]}, "host port 2222"),
+        (
+            {
+                "affinity": {
+                    "podAntiAffinity": {
+                        "requiredDuringSchedulingIgnoredDuringExecution": [
+                            {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "a"}}}
+                        ]
+                    }
+                }
+            },
+            "podAntiAffinity on kubernetes.io/hostname",
+        ),
+    ],
+)
+def test_one_pod_for_each_node_takes_more_nodes_and_not_smaller_requests(template: Object, rule: str) -> None:
+    job = tfjob(workers=3, template=template)
+    job["spec"]["tfReplicaSpecs"]["Worker"]["template"]["metadata"] = {"labels": {"app": "a"}}
+    (found,) = explained(job, group(job, 3)).findings
+    assert found.reason == "GangNeverFits"
+    assert f"Their requests would fit, but {rule} keeps them apart" in found.problem.found
+    assert found.problem.todo == f"add nodes, change {rule}, or recreate the job with fewer replicas."
+
+
+def spread(key: str, **more: Any) -> Object:
+    """A job of 3 workers that spread over a label of nodes."""
+    rule = {
+        "topologyKey": key,
+        "maxSkew": 1,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "a"}},
+        **more,
+    }
+    job = tfjob(workers=3, template={"topologySpreadConstraints": [rule]})
+    job["spec"]["tfReplicaSpecs"]["Worker"]["template"]["metadata"] = {"labels": {"app": "a"}}
+    return job
+
+
+def test_nodes_without_the_label_that_pods_spread_over_take_none() -> None:
+    job = spread("zone")
+    (found,) = explained(job, group(job, 3)).findings
+    assert found.reason == "NoNodeFitsSpreadKey"
+    assert "lacks the label zone, over which topologySpreadConstraints spread" in found.problem.found
+    assert found.problem.todo.startswith("label the nodes")
+    assert reasons(explained(job, group(job, 3), *zones("a", "b"))) == ["Unexplained"]
+    soft = spread("zone", whenUnsatisfiable="ScheduleAnyway")
+    assert reasons(explained(soft, group(soft, 3))) == ["Unexplained"]
+
+
+def zones(*names: str, **more: Any) -> list[Object]:
+    return [node(f"n{number}", labels={"zone": name}, **more) for number, name in enumerate(names, start=1)]
+
+
+def test_a_domain_without_room_keeps_the_others_from_taking_more() -> None:
+    job = spread("zone")
+    full = [node("n1", labels={"zone": "a"}), node("n2", cpu="0", labels={"zone": "b"})]
+    (found,) = explained(job, group(job, 3), *full).findings
+    assert found.reason == "GangNeverFits"
+    assert "room for 1 of the 3 pods" in found.problem.found
+    assert "topologySpreadConstraints on zone keeps them apart" in found.problem.found
+    assert reasons(explained(spread("zone", maxSkew=3), group(job, 3), *full)) == ["Unexplained"]
+    missing = spread("zone", minDomains=3)
+    assert reasons(explained(missing, group(missing, 3), *zones("a", "b"))) == ["GangNeverFits"]
+
+
+def test_roles_that_no_node_accepts_for_the_same_reasons_are_one_finding() -> None:
+    job = tfjob(workers=2, cpu="9")
+    template = job["spec"]["tfReplicaSpecs"]["Worker"]["template"]
+    job["spec"]["tfReplicaSpecs"]["PS"] = {"replicas": 1, "template": template}
+    (found,) = explained(job, group(job, 3)).findings
+    assert found.problem.found.startswith("2 pods of Worker, 1 pod of PS: none of 2 nodes accepts such a pod")
+
+
+def test_a_gang_whose_pods_all_wait_is_told_where_it_waits_in_vain() -> None:
+    job = tfjob(workers=5, cpu="2")
+    assert reasons(explained(job, group(job, 5), *crowd())) == ["GangNeverFits"]
+    assert reasons(explained(job, group(job, 4), *crowd())) == ["NoNodeFitsInsufficient"]

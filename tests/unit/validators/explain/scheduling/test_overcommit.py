@@ -1,0 +1,45 @@
+"""Room that Volcano keeps for gangs that it admitted, and minResources that it never admits."""
+
+from __future__ import annotations
+
+from tests.samples.jobs import explained, group, member, reasons, tfjob
+
+
+def test_room_that_an_admitted_gang_keeps_is_named() -> None:
+    other, job = tfjob("other"), tfjob(workers=2)
+    kept = group(other, 1, phase="Inqueue", cpu="8")
+    (found,) = explained(job, group(job, 2, cpu="2"), kept).findings
+    assert (found.reason, found.blocks) == ("ReservedByOthers", True)
+    assert found.details == ("PodGroup team-a/other: 8 cpu",)
+    assert reasons(explained(job, group(job, 2, cpu="2"), group(other, 1, phase="Inqueue", cpu="7"))) == ["Unexplained"]
+
+
+def test_room_that_an_admitted_gang_keeps_is_named_beside_a_lack_of_room() -> None:
+    other, busy, job = tfjob("other"), tfjob("busy"), tfjob(workers=2, cpu="3")
+    around = [
+        group(other, 1, phase="Inqueue", cpu="6"),
+        group(busy, 1, phase="Running"),
+        member(busy, on="n1", cpu="3"),
+    ]
+    found = explained(job, group(job, 2, cpu="6"), *around).findings
+    assert [(item.reason, item.blocks) for item in found] == [("GangDoesNotFit", True), ("ReservedByOthers", False)]
+
+
+def test_resources_that_the_cluster_does_not_have_are_reserved_by_nobody() -> None:
+    other, job = tfjob("other"), tfjob(workers=2)
+    waits = group(other, 1, phase="Inqueue", cpu="4")
+    for around in ([], [waits]):
+        (found,) = explained(job, group(job, 2, cpu="1000"), *around).findings
+        assert found.reason == "MinResourcesTooHigh"
+        assert "1000 cpu of 9.6 (its pods request 2) that Volcano may admit in all" in found.problem.found
+        assert "wait" not in found.problem.todo
+
+
+def test_resources_that_pods_of_others_hold_come_free() -> None:
+    busy, job = tfjob("busy"), tfjob(workers=2)
+    around = [group(busy, 1, phase="Running"), member(busy, on="n1", cpu="3")]
+    (found,) = explained(job, group(job, 2, cpu="8"), *around).findings
+    assert found.reason == "MinResourcesNotFree"
+    assert "8 cpu of 6.6 (its pods request 2) that Volcano may admit now" in found.problem.found
+    assert "wait until other pods end" in found.problem.todo
+    assert reasons(explained(job, group(job, 2, cpu="8"))) == ["Unexplained"]

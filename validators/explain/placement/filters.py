@@ -1,0 +1,59 @@
+"""Which nodes accept a pod, and why the others refuse it: the scheduler's filters applied to a snapshot.
+
+Rules: pkg/scheduler/framework/plugins of Kubernetes (nodeunschedulable, tainttoleration, nodeaffinity, noderesources,
+volumebinding), which Volcano's plugin predicates calls too. Volcano ignores nodes that are not Ready
+(pkg/scheduler/api/node_info.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+
+from kubeflow_volcano.cluster.objects import conditions
+from kubeflow_volcano.cluster.pods.quantities import readable
+from kubeflow_volcano.cluster.pods.taints import taint_text, untolerated
+from validators.explain.placement.neighbours import of_neighbours
+from validators.explain.placement.node_affinity import missing_labels, required_terms, terms_match, terms_text
+from validators.explain.placement.nodes import Node, Refusal, Wish
+
+__all__ = ["refusals"]
+
+_CORDON = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+
+
+def refusals(wish: Wish, node: Node, every: Sequence[Node]) -> tuple[Refusal, ...]:
+    """Every reason why the node refuses the pod; none where it accepts it."""
+    return (*_of_node(wish, node), *_of_resources(wish, node), *of_neighbours(wish, node, every))
+
+
+def _of_node(wish: Wish, node: Node) -> Iterator[Refusal]:
+    pod, spec = wish.pod["spec"], node.obj.get("spec", {})
+    if conditions(node.obj).get("Ready", {}).get("status") != "True":
+        yield Refusal("NotReady", "is not Ready")
+    if spec.get("unschedulable") and untolerated(pod, [_CORDON]):
+        yield Refusal("Cordoned", "is cordoned")
+    taints = [item for item in spec.get("taints") or () if item["key"] != _CORDON["key"]]
+    if found := untolerated(pod, taints):
+        yield Refusal("Taint", f"has the taint {', '.join(map(taint_text, found))}")
+    if missing := missing_labels(pod, node.obj):
+        yield Refusal("Selector", f"lacks the label {', '.join(missing)}")
+    required = required_terms(pod)
+    if required is not None and not terms_match(required, node.obj):
+        yield Refusal("Affinity", f"does not match {terms_text(required)}")
+    for claim, terms in wish.volumes:
+        if not terms_match(terms, node.obj):
+            yield Refusal("Volume", f"cannot reach the volume of claim {claim}, which requires {terms_text(terms)}")
+
+
+def _of_resources(wish: Wish, node: Node) -> Iterator[Refusal]:
+    for name, amount in wish.requests.items():
+        if amount > 0 and amount > node.free(name):
+            has, free = node.allocatable.get(name, Decimal(0)), max(node.free(name), Decimal(0))
+            if not has:
+                yield Refusal("Absent", f"has no {name}", name)
+                continue
+            text = f"{name}: requests {readable(name, amount)}, {readable(name, free)} of {readable(name, has)} free"
+            if readable(name, amount) == readable(name, free):
+                text += f" (rounded; {amount - free:f} too little)"
+            yield Refusal("Never" if amount > has else "Insufficient", text, name)

@@ -1,0 +1,139 @@
+"""What pods on nodes mean for another one: host ports, podAffinity, podAntiAffinity, topologySpreadConstraints.
+
+Rules: pkg/scheduler/framework/plugins of Kubernetes (nodeports, interpodaffinity, podtopologyspread), which Volcano's
+plugin predicates calls too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from kubeflow_volcano.cluster.admission.webhooks import selects
+from kubeflow_volcano.cluster.objects import Object
+from validators.explain.placement.node_affinity import selects_node
+from validators.explain.placement.nodes import Node, Refusal, Wish
+
+__all__ = ["apart", "of_neighbours", "without_neighbours"]
+
+_FIELDS = ("podAffinity", "podAntiAffinity")
+
+
+def of_neighbours(wish: Wish, node: Node, every: Sequence[Node]) -> Iterator[Refusal]:
+    """Why the pods on this node and on others keep the pod off it."""
+    taken = {port for other in node.pods for port in _host_ports(other)}
+    if clash := sorted(taken & set(_host_ports(wish.pod))):
+        yield Refusal("HostPort", f"has host port {', '.join(str(port) for _, port in clash)} in use")
+    for kind, wanted in (("podAffinity", True), ("podAntiAffinity", False)):
+        for rule in _required(wish.pod, kind):
+            there = any(_matches(rule, wish.pod, other) for other in _domain(rule["topologyKey"], node, every))
+            if wanted and not there and not _is_first_of_its_kind(rule, wish.pod, every):
+                yield Refusal("PodAffinity", f"has no pod that podAffinity on {rule['topologyKey']} requires")
+            if not wanted and there:
+                yield Refusal("PodAntiAffinity", f"has a pod that podAntiAffinity on {rule['topologyKey']} excludes")
+    # Pods elsewhere in a wider topology domain may exclude it as well; checking each of them takes too long.
+    if any(_matches(rule, other, wish.pod) for other in node.pods for rule in _required(other, "podAntiAffinity")):
+        yield Refusal("PodAntiAffinity", "has a pod whose podAntiAffinity excludes this one")
+    yield from _of_spread(wish.pod, node, every)
+
+
+def apart(pod: Object) -> list[str]:
+    """What keeps identical pods off each other's node or topology domain, in words."""
+    ports = sorted({port for _, port in _host_ports(pod)})
+    found = [f"host port {', '.join(map(str, ports))}"] if ports else []
+    rules = (rule for rule in _required(pod, "podAntiAffinity") if _matches(rule, pod, pod))
+    found += [f"podAntiAffinity on {rule['topologyKey']}" for rule in rules]
+    return found + [f"topologySpreadConstraints on {rule['topologyKey']}" for rule in _spreads(pod)]
+
+
+def without_neighbours(pod: Object) -> Object:
+    """The pod without what other pods mean for it."""
+    spec = pod["spec"]
+    affinity = {key: item for key, item in (spec.get("affinity") or {}).items() if key not in _FIELDS}
+    containers = [{**item, "ports": []} for item in spec.get("containers") or ()]
+    return {
+        **pod,
+        "spec": {**spec, "affinity": affinity, "containers": containers, "topologySpreadConstraints": []},
+    }
+
+
+def _spreads(pod: Object) -> Iterator[Object]:
+    """The constraints that keep the pod off nodes."""
+    for rule in pod["spec"].get("topologySpreadConstraints") or ():
+        if rule.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule":
+            yield rule
+
+
+def _of_spread(pod: Object, node: Node, every: Sequence[Node]) -> Iterator[Refusal]:
+    rules = list(_spreads(pod))
+    if missing := [rule["topologyKey"] for rule in rules if rule["topologyKey"] not in node.labels]:
+        yield Refusal("SpreadKey", f"lacks the label {', '.join(missing)}, over which topologySpreadConstraints spread")
+        return
+    keys = {rule["topologyKey"] for rule in rules}
+    for rule in rules:
+        counts = _counts(rule, pod, [item for item in every if keys <= item.labels.keys()])
+        key, least = rule["topologyKey"], min(counts.values(), default=0)
+        if len(counts) < (rule.get("minDomains") or 1):
+            least = 0
+        if counts.get(node.labels[key], 0) + _spread_over(rule, pod, pod) - least > rule.get("maxSkew", 1):
+            text = f"has {counts.get(node.labels[key], 0)} such pods in its {key}, {least} are in another one"
+            yield Refusal("Spread", f"{text}, and maxSkew is {rule.get('maxSkew', 1)}")
+
+
+def _counts(rule: Object, pod: Object, nodes: Sequence[Node]) -> Mapping[str, int]:
+    """Pods that the constraint counts, by topology domain; nodes that the pod cannot go to are no domain."""
+    honours = rule.get("nodeAffinityPolicy", "Honor") == "Honor"
+    found: dict[str, int] = {}
+    for node in nodes:
+        if not honours or selects_node(pod["spec"], node.obj):
+            domain = node.labels[rule["topologyKey"]]
+            found[domain] = found.get(domain, 0) + sum(_spread_over(rule, pod, other) for other in node.pods)
+    return found
+
+
+def _spread_over(rule: Object, pod: Object, other: Object) -> bool:
+    """Whether the constraint of the pod counts another one of its namespace."""
+    if other["metadata"].get("namespace", "") != pod["metadata"].get("namespace", ""):
+        return False
+    labels, own = other["metadata"].get("labels") or {}, pod["metadata"].get("labels") or {}
+    alike = all(labels.get(key) == own[key] for key in rule.get("matchLabelKeys") or () if key in own)
+    selector = rule.get("labelSelector")
+    return alike and selector is not None and selects(selector, labels)
+
+
+def _required(pod: Object, kind: str) -> Sequence[Object]:
+    found = (pod["spec"].get("affinity") or {}).get(kind) or {}
+    return found.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
+
+
+def _is_first_of_its_kind(rule: Object, pod: Object, every: Sequence[Node]) -> bool:
+    """Whether the pod satisfies its own podAffinity and no other pod does: it may go anywhere."""
+    return _matches(rule, pod, pod) and not any(_matches(rule, pod, other) for item in every for other in item.pods)
+
+
+def _domain(key: str, node: Node, every: Sequence[Node]) -> Iterator[Object]:
+    """Pods on the nodes of the same topology domain."""
+    if key not in node.labels:
+        return
+    if key == "kubernetes.io/hostname":
+        yield from node.pods
+        return
+    for item in every:
+        if item.labels.get(key) == node.labels[key]:
+            yield from item.pods
+
+
+def _matches(rule: Object, pod: Object, other: Object) -> bool:
+    own: str = pod["metadata"].get("namespace", "")
+    everywhere = rule.get("namespaceSelector") == {}
+    spaces = rule.get("namespaces") or [own]
+    if not everywhere and other["metadata"].get("namespace", "") not in spaces:
+        return False
+    selector = rule.get("labelSelector")  # none selects nothing, an empty one everything
+    return selector is not None and selects(selector, other["metadata"].get("labels") or {})
+
+
+def _host_ports(pod: Object) -> Iterator[tuple[str, int]]:
+    for container in pod["spec"].get("containers") or ():
+        for port in container.get("ports") or ():
+            if number := port.get("hostPort"):
+                yield port.get("protocol", "TCP"), int(number)
