@@ -10,7 +10,8 @@ from kubeflow_volcano.cluster.readiness import State, assess_pod
 from kubeflow_volcano.text import counted, few
 from validators.core.facts import Facts
 from validators.explain.model import Finding, Situation, finding
-from validators.subjects.pods import POD_NOTES, PodNotes, issue
+from validators.explain.placement.pod_sets import role_of
+from validators.subjects.pods import POD_NOTES, PodNotes, fault
 
 __all__ = ["containers"]
 
@@ -23,7 +24,10 @@ def containers(situation: Situation) -> Iterator[Finding]:
     """One finding for all pods with the same trouble."""
     alike: dict[tuple[str, str], list[tuple[Object, Finding]]] = {}
     own = replace(situation.facts, objects={"pods": situation.pods}, unread={})
+    empty = {role.name.lower() for role in situation.job.roles if role.replicas == 0}
     for pod in situation.placed:
+        if role_of(pod).lower() in empty:  # the training operator creates one, and deletes it at once
+            continue
         if found := _trouble(pod, own):
             alike.setdefault((found.reason, found.problem.todo), []).append((pod, found))
     for items in alike.values():
@@ -54,7 +58,7 @@ def _trouble(pod: Object, facts: Facts) -> Finding | None:
             needed="volumes, network and Secrets that the node can set up for the pod.",
             todo="fix what the message names.",
         )
-    found = issue(pod, facts)
+    found = fault(pod, facts)
     if found is None:
         return None
     return finding(

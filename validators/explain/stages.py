@@ -12,14 +12,14 @@ from validators.explain.containers import containers
 from validators.explain.creation.controllers import controllers
 from validators.explain.creation.coscheduling import SECOND_SCHEDULER, coscheduling, is_coscheduled
 from validators.explain.creation.podgroups import podgroup
-from validators.explain.creation.prerequisites import accounts, deletion, priority
+from validators.explain.creation.prerequisites import accounts, deletion, no_replicas, priority, refused_spec
 from validators.explain.creation.quotas import limit_ranges, quotas
 from validators.explain.creation.refusals import expected_refusals, refusals
 from validators.explain.creation.trainjobs import jobset, runtime
 from validators.explain.model import Explanation, Finding, Situation, State, finding
 from validators.explain.placement.claims import claims
 from validators.explain.placement.room import room
-from validators.explain.scheduling.best_effort import best_effort
+from validators.explain.scheduling.best_effort import best_effort, ran_in_part
 from validators.explain.scheduling.overcommit import overcommit
 from validators.explain.scheduling.preemption import preemption
 from validators.explain.scheduling.queues import queue
@@ -31,6 +31,8 @@ __all__ = ["STAGES", "explain"]
 STAGES: tuple[Callable[[Situation], Iterator[Finding]], ...] = (
     # Can its PodGroup and pods be created?
     deletion,
+    no_replicas,
+    refused_spec,
     runtime,
     controllers,
     jobset,
@@ -106,7 +108,9 @@ def _of_inactive(situation: Situation) -> Iterator[Finding]:
             else "set suspend to false, or find what suspends the job: a queueing system such as Kueue does.",
             objects=[ref],
         )
-    elif situation.state is State.FAILED and end:
+    if situation.state in {State.SUCCEEDED, State.FAILED}:
+        yield from (replace(item, blocks=False) for item in (*no_replicas(situation), *ran_in_part(situation)))
+    if situation.state is State.FAILED and end:
         yield finding(
             "Failed",
             f"{ref} has failed: {end[1].rstrip('.')}.",

@@ -35,6 +35,7 @@ __all__ = [
     "WINDOW",
     "PodNotes",
     "Window",
+    "fault",
     "issue",
     "issues",
     "notes",
@@ -175,7 +176,13 @@ def ready_since(pod: Object) -> float | None:
 
 
 def issue(pod: Object, facts: Facts) -> Issue | None:
-    """What is wrong with a pod; None where nothing is, or its gang waits as a whole."""
+    """What is wrong with a pod and whose it is; None where nothing is wrong, or its gang waits as a whole."""
+    found = fault(pod, facts)
+    return as_owned(found, pod, facts) if found else None
+
+
+def fault(pod: Object, facts: Facts) -> Issue | None:
+    """What is wrong with a pod, whoever owns it; None where nothing is, or its gang waits as a whole."""
     if waits_for_gang(pod):
         return None
     state = assess_pod(pod)
@@ -198,7 +205,7 @@ def issue(pod: Object, facts: Facts) -> Issue | None:
         found = replace(found, because=(down,), status=Status.WARN if bound else found.status)
     if found and workload and workload.group in JOB_GROUPS:
         found = replace(found, status=Status.WARN)
-    return as_owned(replace(found, evidence=noted.log), pod, facts) if found else None
+    return replace(found, evidence=noted.log) if found else None
 
 
 def _restart_causes(workload: Ref | None, facts: Facts) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.text import counted
 from validators.explain.creation import trainjobs
 from validators.explain.creation.controllers import PODGROUPS, controllers_of, down, missing_permissions
+from validators.explain.creation.prerequisites import spec_refusal
 from validators.explain.creation.quotas import exhausted_quotas
 from validators.explain.creation.refusals import refused
 from validators.explain.creation.webhooks import failing_webhooks
@@ -30,11 +31,12 @@ def podgroup(situation: Situation) -> Iterator[Finding]:
     """The job has no PodGroup, or one that can never reach minMember."""
     job, group = situation.job, situation.group
     if group is None:
-        yield from _missing(situation)
+        if spec_refusal(situation) is None:
+            yield from _missing(situation)
         return
     if job.ref.group == TRAINING.job_group and is_for_single_pods(group):
         yield from _operator_flags(situation, f"Volcano created {situation.group_ref} for single pods")
-    if job.roles and situation.minimum > job.wanted:
+    if job.roles and situation.minimum > job.wanted > 0:
         yield too_high_minimum(situation)
     elif job.later and len(situation.pods) < situation.minimum and situation.minimum > job.initial:
         of_trainer = job.ref.group == TRAINER.job_group

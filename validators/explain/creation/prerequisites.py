@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from validators.explain.model import Finding, Situation, finding
+from validators.explain.model import Event, Finding, Situation, finding
 
-__all__ = ["accounts", "deletion", "priority"]
+__all__ = [
+    "BUILT_IN_CLASSES",
+    "PRIORITY_CLASSES",
+    "accounts",
+    "deletion",
+    "no_replicas",
+    "priority",
+    "refused_spec",
+    "spec_refusal",
+]
 
 PRIORITY_CLASSES = "priorityclasses.scheduling.k8s.io"
 BUILT_IN_CLASSES = frozenset({"system-node-critical", "system-cluster-critical"})
@@ -32,6 +41,45 @@ def deletion(situation: Situation) -> Iterator[Finding]:
             todo="create the job in another namespace.",
             objects=[ref],
         )
+
+
+def no_replicas(situation: Situation) -> Iterator[Finding]:
+    """All replicas are 0: there is nothing to run. The training operator creates a pod, deletes it, and is done."""
+    job = situation.job
+    if job.roles and job.wanted == 0:
+        yield finding(
+            "NoReplicas",
+            f"replicas of {', '.join(role.name for role in job.roles)} are 0: {job.ref} runs nothing, whatever its "
+            "state says.",
+            needed="at least one replica.",
+            todo="recreate the job with replicas.",
+            objects=[job.ref],
+        )
+
+
+def refused_spec(situation: Situation) -> Iterator[Finding]:
+    """The operator itself refuses the job's spec, and says so in an event; it creates nothing."""
+    if event := spec_refusal(situation):
+        names = {role.name for role in situation.job.roles}
+        launcher = situation.job.ref.kind == "MPIJob" and "Launcher" not in names
+        yield finding(
+            "SpecInvalid",
+            f"the operator refuses the spec of {event.ref}: {event.message.rstrip('.')}.",
+            needed="an MPIJob with the roles Launcher and Worker." if launcher else "a spec that the operator accepts.",
+            todo=f"recreate the job with {'a Launcher' if launcher else 'a corrected spec'}.",
+            objects=[event.ref],
+        )
+
+
+def spec_refusal(situation: Situation) -> Event | None:
+    """The event with which the training operator refuses the job's spec, while it has created nothing for it.
+
+    Rule: JobFailedValidationReason in pkg/util of the training operator, v1.5.0 to v1.9.2.
+    """
+    if situation.pods or situation.group:
+        return None
+    ref = situation.job.ref
+    return next((e for e in reversed(situation.events) if e.ref == ref and e.reason.endswith("FailedValidation")), None)
 
 
 def accounts(situation: Situation) -> Iterator[Finding]:

@@ -26,6 +26,7 @@ __all__ = [
     "minimum",
     "named_group",
     "requests",
+    "roles",
 ]
 
 KUBE_BATCH = "kube-batch"
@@ -123,6 +124,27 @@ def minimum(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
                 needed="a minimum of at most the task's replicas.",
                 todo="lower the minimum, or raise the replicas.",
             )
+
+
+def roles(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
+    """A job that runs nothing, or that its operator refuses for a role that is missing."""
+    job = manifest.job(facts)
+    if job is None or not job.roles:
+        return
+    if job.wanted == 0:
+        yield flaw(
+            "NoReplicas",
+            f"replicas of {', '.join(role.name for role in job.roles)} are 0: the job runs nothing.",
+            needed="at least one replica.",
+            todo="set replicas.",
+        )
+    if manifest.kind == "MPIJob" and all(role.name != "Launcher" for role in job.roles):
+        yield flaw(
+            "LauncherMissing",
+            "the MPIJob has no Launcher: its operator refuses it in an event, and creates nothing.",
+            needed="the roles Launcher and Worker.",
+            todo="add mpiReplicaSpecs.Launcher.",
+        )
 
 
 def _bare_minimum(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:

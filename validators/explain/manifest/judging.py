@@ -21,6 +21,7 @@ RULES: tuple[Rule, ...] = (
     gangs.kube_batch_group,
     gangs.kube_batch_scheduler,
     gangs.named_group,
+    gangs.roles,
     gangs.minimum,
     gangs.requests,
     references.queue,

@@ -78,3 +78,17 @@ def test_a_limit_or_a_limit_range_sets_requests_too() -> None:
     assert reasons(vcjob(BARE), around=[defaults]) == []
     elsewhere = {**defaults, "metadata": {"name": "l", "namespace": "team-b"}}
     assert reasons(vcjob(BARE), around=[elsewhere]) == ["RequestsMissing"]
+
+
+def test_a_job_without_replicas_runs_nothing() -> None:
+    assert reasons(tfjob(workers=0)) == ["NoReplicas"]
+    assert reasons(vcjob(workers=0)) == ["NoReplicas"]
+    assert reasons(vcjob(workers=1)) == []
+
+
+def test_an_mpijob_needs_a_launcher() -> None:
+    worker = tfjob()["spec"]["tfReplicaSpecs"]["Worker"]
+    job = {**tfjob(), "kind": "MPIJob", "spec": {"mpiReplicaSpecs": {"Worker": worker}}}
+    assert reasons(job, offline=True) == ["LauncherMissing"]
+    job["spec"]["mpiReplicaSpecs"]["Launcher"] = {**worker, "replicas": 1}
+    assert reasons(job, offline=True) == []
