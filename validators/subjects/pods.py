@@ -182,7 +182,7 @@ def issue(pod: Object, facts: Facts) -> Issue | None:
 
 
 def fault(pod: Object, facts: Facts) -> Issue | None:
-    """What is wrong with a pod, whoever owns it; None where nothing is, or its gang waits as a whole."""
+    """What is wrong with a pod, without its owner; None where nothing is, or its gang waits as a whole."""
     if waits_for_gang(pod):
         return None
     state = assess_pod(pod)
