@@ -28,9 +28,13 @@ from validators.report.summary import WORDS
 __all__ = ["claims", "labels", "messages", "missing_labels", "missing_messages", "missing_texts", "remedies"]
 
 _REPORT = ROOT / "validators" / "report"
-_MANUAL = ROOT / "validators" / "cli" / "manual.py"
+_RENDERINGS = tuple(
+    ROOT / "validators" / name for name in ("cli/manual.py", "explain/rendering.py", "explain/manifest/rendering.py")
+)
+_STATES = {"has started", "is suspended", "has succeeded", "has failed", "is not starting", "has not started yet"}
+_PARTS = {"Found", "Needed", "Do"}
 _CODE = (
-    *(f"validators/{name}" for name in ("checks", "core", "hosts", "probes", "reading", "run", "subjects")),
+    *(f"validators/{name}" for name in ("checks", "core", "explain", "hosts", "probes", "reading", "run", "subjects")),
     "kubeflow_volcano/cluster/readiness.py",
 )
 _OTHER = re.compile(
@@ -49,13 +53,14 @@ _CHANGES = re.compile(r"""^\{\{ changes\('(\w+)', '\w+', [\w.]+, '([^']*)'""", r
 
 def labels() -> set[str]:
     """Headings and labels of reports: in Python, in the pages, and those that are made of words."""
-    found = {label for path in (*_REPORT.rglob("*.py"), _MANUAL) for label in _labels_of(path)}
+    found = {label for path in (*_REPORT.rglob("*.py"), *_RENDERINGS) for label in _labels_of(path)}
     for path in _REPORT.rglob("*.j2"):
         text = path.read_text(encoding="utf-8")
         found |= {first or second for first, second in _LABEL.findall(text)} - {"{findings} "}
         found |= {f"{{number}} {noun}s" for noun in _COUNTED.findall(text)}
         found |= {label for word, which in _CHANGES.findall(text) for label in (word, f"{{findings}} {which}")}
     found |= {*WORDS.values(), *FAMILIES.values(), *Severity, *Status, *Verdict, "changed", "unchanged", "not begun"}
+    found |= _STATES | _PARTS
     found |= {"{number} passed", "{number} failed", "{number} incomplete", "{number} with warnings"}
     return found | {re.sub(r"(?<=[a-z])(?=[A-Z])", " ", reason).lower() for reason in _reasons_of_skips()}
 
@@ -95,7 +100,7 @@ def messages() -> list[str]:
     found: dict[str, None] = {}
     for name in _CODE:
         path = ROOT / name
-        for module in sorted(path.rglob("*.py")) if path.is_dir() else (path,):
+        for module in sorted({*path.rglob("*.py")} - {*_RENDERINGS}) if path.is_dir() else (path,):
             for text in _texts_of(module):
                 if " " in text and re.search(r"[a-z]{2}", _VALUE.sub("", text)) and not _OTHER.search(text):
                     found.setdefault(text)

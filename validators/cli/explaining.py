@@ -56,7 +56,7 @@ def explain_job(parsed: argparse.Namespace, names: Sequence[str]) -> tuple[str, 
             )
         ) from error
     answer = document(explanation)
-    text = _json(answer) if parsed.json else render(answer)
+    text = _json(answer) if parsed.json else render(answer, parsed.language)
     if explanation.blocked:
         return text, Exit.CHECK_FAILED
     return text, Exit.INCOMPLETE if explanation.unread else Exit.OK
@@ -85,7 +85,7 @@ def explain_manifests(parsed: argparse.Namespace, files: Sequence[str]) -> tuple
     else:
         judgement = judged([item for source in sources for item in source.manifests])
     answer = manifest_rendering.document(judgement)
-    text = _json(answer) if parsed.json else manifest_rendering.render(answer)
+    text = _json(answer) if parsed.json else manifest_rendering.render(answer, parsed.language)
     if parsed.output:
         _write(parsed.output, joined(sources))
     elif parsed.fix:

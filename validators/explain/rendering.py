@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Ref, conditions
-from kubeflow_volcano.text import counted
 from validators.core.facts import Unread
 from validators.core.safe import safe
 from validators.explain.model import Explanation, Finding, Situation, State
+from validators.language.catalog import ENGLISH
+from validators.language.speaking import counted, padded, say, speaking, translated
 
 __all__ = [
     "document",
@@ -105,25 +106,30 @@ def _last_messages(situation: Situation) -> list[str]:
     return [f"{source}: {message}" for message, source in first.items()][-_MOST_MESSAGES:]
 
 
-def render(explanation: Mapping[str, Any]) -> str:
+def render(explanation: Mapping[str, Any], language: str = ENGLISH) -> str:
     """The document as text: blocking findings, causes first, then the others, then the last messages."""
-    return "\n".join([*_head(explanation), *finding_lines(explanation["findings"]), *_rest(explanation)]) + "\n"
+    with speaking(language):
+        return "\n".join([*_head(explanation), *finding_lines(explanation["findings"]), *_rest(explanation)]) + "\n"
 
 
 def _head(explanation: Mapping[str, Any]) -> Iterator[str]:
     job, gang, pods = explanation["job"], explanation["gang"], explanation["pods"]
     blocking = sum(item["blocks"] for item in explanation["findings"])
     state = _HEADS.get(explanation["state"]) or ("is not starting" if blocking else "has not started yet")
-    causes = f": {counted(blocking, 'cause')}" if blocking and explanation["state"] == State.WAITING else ""
-    yield f"{job['kind']} {job['namespace']}/{job['name']} {state}{causes}."
-    group = f"PodGroup {gang['pod_group']} (phase {gang['phase'] or 'none'})" if gang["pod_group"] else "no PodGroup"
-    queue = f", queue {gang['queue']}" if gang["queue"] else ""
-    yield _wrapped(
-        f"{group}, minimum {counted(gang['min_member'], 'pod')}{queue}. Pods: {pods['wanted']} wanted, {pods['made']} "
-        f"created, {pods['placed']} scheduled, {pods['running']} running.",
-        "  ",
-        0,
+    waiting = blocking and explanation["state"] == State.WAITING
+    causes = f"{say(': ')}{counted(blocking, 'cause')}" if waiting else ""
+    yield f"{job['kind']} {job['namespace']}/{job['name']} {say(state)}{causes}{say('.')}"
+    group = say("no PodGroup")
+    if gang["pod_group"]:
+        group = say("PodGroup {name} (phase {phase})", name=gang["pod_group"], phase=gang["phase"] or say("none"))
+    numbers = say(
+        "{group}, minimum {pods}{queue}. Pods: {wanted} wanted, {made} created, {placed} scheduled, {running} running.",
+        group=group,
+        pods=counted(gang["min_member"], "pod"),
+        queue=say(", queue {queue}", queue=gang["queue"]) if gang["queue"] else "",
+        **{key: pods[key] for key in ("wanted", "made", "placed", "running")},
     )
+    yield _wrapped(numbers, "  ", 0)
 
 
 def finding_lines(findings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -134,24 +140,25 @@ def finding_lines(findings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield ""
         yield f"{f'{number}.' if item['blocks'] else '-'} {item['reason']}"
         for word, key in (("Found", "found"), ("Needed", "needed"), ("Do", "todo")):
-            yield _wrapped(f"{word + ':':<8}{item[key]}", "   ", 8)
+            yield _wrapped(f"{padded(say(word) + say(': '), 8)}{translated(item[key])}", "   ", 8)
         details = item["details"]
-        yield from (_wrapped(line, "     ", 2) for line in details[:_MOST_LINES])
+        yield from (_wrapped(translated(line), "     ", 2) for line in details[:_MOST_LINES])
         if len(details) > _MOST_LINES:
-            yield f"     … and {counted(len(details) - _MOST_LINES, 'more line')} (--json prints all)"
-        yield from (f"     look    $ {line}" for line in item["commands"])
-        yield from (f"     change  $ {line}" for line in item["changes"])
+            more = counted(len(details) - _MOST_LINES, "more line")
+            yield f"     {say('… and {lines} (--json prints all)', lines=more)}"
+        yield from (f"     {padded(say('look'), 8)}$ {line}" for line in item["commands"])
+        yield from (f"     {padded(say('change'), 8)}$ {line}" for line in item["changes"])
 
 
 def _rest(explanation: Mapping[str, Any]) -> Iterator[str]:
     if explanation["last_words"] and explanation["findings"]:
         yield ""
-        yield "Last messages of schedulers and controllers:"
+        yield say("Last messages of schedulers and controllers:")
         for line in explanation["last_words"]:
             yield _wrapped(textwrap.shorten(line, _LONGEST, placeholder=" …"), "  ", 2)
     if explanation["unread"]:
         yield ""
-        yield "Not read, so there may be more causes:"
+        yield say("Not read, so there may be more causes:")
         yield from unread_lines(explanation["unread"])
 
 
@@ -159,7 +166,7 @@ def unread_lines(unread: Iterable[Mapping[str, str]]) -> Iterator[str]:
     """What could not be read, each with what to do."""
     for item in unread:
         first, *rest = item["todo"].splitlines() or [""]
-        yield _wrapped(f"{item['message']} {first}", "  ", 2)
+        yield _wrapped(f"{translated(item['message'])} {translated(first)}", "  ", 2)
         yield from (f"    {line}" for line in rest)
 
 

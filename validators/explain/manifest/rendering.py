@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kubeflow_volcano.text import counted
 from validators.core.safe import safe
 from validators.explain.manifest.model import Judged, Judgement
 from validators.explain.rendering import (
@@ -15,6 +14,8 @@ from validators.explain.rendering import (
     unread_documents,
     unread_lines,
 )
+from validators.language.catalog import ENGLISH
+from validators.language.speaking import counted, say, speaking
 
 __all__ = ["document", "render"]
 
@@ -41,20 +42,29 @@ def _judged(item: Judged) -> dict[str, Any]:
     }
 
 
-def render(judgement: Mapping[str, Any]) -> str:
+def render(judgement: Mapping[str, Any], language: str = ENGLISH) -> str:
     """The document as text: one paragraph for each manifest with findings, then what could not be judged."""
-    return "\n".join([*_head(judgement), *_manifests(judgement), *_rest(judgement)]) + "\n"
+    with speaking(language):
+        return "\n".join([*_head(judgement), *_manifests(judgement), *_rest(judgement)]) + "\n"
 
 
 def _head(judgement: Mapping[str, Any]) -> Iterator[str]:
     manifests = judgement["manifests"]
     findings = [each for item in manifests for each in item["findings"]]
     flaws = sum(each["blocks"] for each in findings)
-    where = f"against {judgement['cluster']}" if judgement["cluster"] else "without a cluster"
-    notes = f", {counted(len(findings) - flaws, 'note')}" if len(findings) > flaws else ""
+    cluster = judgement["cluster"]
+    where = say("against {cluster}", cluster=cluster) if cluster else say("without a cluster")
+    notes = f"{say(', ')}{counted(len(findings) - flaws, 'note')}" if len(findings) > flaws else ""
     corrected = sum(len(item["corrected"]) for item in manifests)
-    after = f"{counted(corrected, 'flaw')} corrected, " if corrected else ""
-    yield f"{counted(len(manifests), 'manifest')} judged {where}: {after}{counted(flaws, 'flaw')}{notes}."
+    after = say("{flaws} corrected, ", flaws=counted(corrected, "flaw")) if corrected else ""
+    yield say(
+        "{manifests} judged {where}: {corrected}{flaws}{notes}.",
+        manifests=counted(len(manifests), "manifest"),
+        where=where,
+        corrected=after,
+        flaws=counted(flaws, "flaw"),
+        notes=notes,
+    )
 
 
 def _manifests(judgement: Mapping[str, Any]) -> Iterator[str]:
@@ -63,14 +73,15 @@ def _manifests(judgement: Mapping[str, Any]) -> Iterator[str]:
             ref = item["object"]
             name = f"{ref['namespace']}/{ref['name']}" if ref["namespace"] else ref["name"]
             yield ""
-            yield f"{item['file']}, document {item['document']}: {ref['kind']} {name}"
+            place = say("{file}, document {number}", file=item["file"], number=item["document"])
+            yield f"{place}{say(': ')}{ref['kind']} {name}"
             if item["corrected"]:
-                yield f"corrected: {', '.join(each['reason'] for each in item['corrected'])}"
+                yield say("corrected: {reasons}", reasons=", ".join(each["reason"] for each in item["corrected"]))
             yield from finding_lines(item["findings"])
 
 
 def _rest(judgement: Mapping[str, Any]) -> Iterator[str]:
     if judgement["unread"]:
         yield ""
-        yield "Not judged:"
+        yield say("Not judged:")
         yield from unread_lines(judgement["unread"])

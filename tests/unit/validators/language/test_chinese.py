@@ -18,6 +18,8 @@ from tests import wording
 from tests.recorded.recording import clusters, load
 from tests.recorded.verdicts import judged
 from tests.samples import reports
+from tests.samples.jobs import event, explained, group, tfjob
+from validators.explain import rendering as explanation
 from validators.report import console, files, html, junit, markdown
 from validators.report.document import Report
 
@@ -148,6 +150,17 @@ def test_files_of_a_run_are_chinese_but_for_json(report: Report, tmp_path: Path)
     assert json.loads(chinese["json"]) == report.as_dict()
     assert {kind for kind, text in chinese.items() if len(CHINESE.findall(text)) > 200} == {"md", "html", "xml"}
     assert {kind for kind, text in english_files.items() if CHINESE.search(text)} == set()
+
+
+def test_why_a_job_does_not_start_is_said_in_chinese() -> None:
+    job = tfjob(workers=3, cpu="5")
+    told = explanation.document(explained(job, group(job, 3), event(job, "FailedCreatePod", "exceeded quota: pods")))
+    lines = explanation.render(told, "zh").splitlines()
+    assert lines[0] == "TFJob team-a/mnist 无法启动：2 个起因。"
+    reasons = {item["reason"] for item in told["findings"]}
+    said = [line for line in lines if not any(word in line for word in (*reasons, "exceeded quota"))]
+    assert len(said) > 10
+    assert [line for line in said if line and not CHINESE.search(line)] == []
 
 
 def test_names_of_a_cluster_are_shown_as_they_are() -> None:
