@@ -21,13 +21,14 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
 from kubeflow_volcano.directories import cache_directory
+from tests.hosts.lab import Host, Lab
 from tests.pages.blocks import Block
 from tests.places import ROOT
 
@@ -107,6 +108,24 @@ class Workplace:
         for name in ("run", "dev"):  # as requirements/setup.sh recognises what is installed
             locked = (ROOT / f"requirements/{name}.txt").read_bytes()
             (place / f".{name}-{hashlib.sha256(locked + project).hexdigest()[:16]}").touch()
+
+    def use_hosts(self, lab: Lab, hosts: Sequence[Host], **variables: object) -> None:
+        """Let `inventory/mine` have test hosts; the first one is called the real node of the cluster.
+
+        Preflight judges test hosts as what they are, so findings about the rest of a node are waived.
+        """
+        place = self.checkout / _MINE
+        written = lab.inventory(place, hosts)
+        inventory = yaml.safe_load(written.read_text("utf-8"))
+        inventory["all"]["hosts"][hosts[0].name]["kubeflow_node_name"] = "rehearsal-1"
+        inventory["all"]["hosts"]["localhost"] = {
+            "ansible_connection": "local",
+            "ansible_python_interpreter": "{{ ansible_playbook_python }}",
+        }
+        written.write_text(yaml.safe_dump(inventory), "utf-8")
+        waived = {"preflight_waivers": dict.fromkeys(("P7", "P8", "P18", "P22", "P27"), "a test host is no whole node")}
+        with (place / "group_vars/all.yml").open("a", encoding="utf-8") as file:
+            file.write(yaml.safe_dump({**waived, **variables}))
 
     def run(self, blocks: list[Block], directory: Path) -> Played:
         """Run blocks in one shell, in order, until one does not end as its page says."""
