@@ -28,6 +28,7 @@ pytestmark = pytest.mark.cluster
 
 MANY = ("metadata.lables", "spec.schedulerName", "spec.runPolicy.schedulingPolicy.queu", "spec.restartpolicy")
 POD: Object = {"containers": [{"name": "tensorflow", "image": PAUSE, "resources": {"requests": {"cpu": "10m"}}}]}
+TORCH: Object = {"containers": [{**POD["containers"][0], "name": "pytorch"}]}
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +43,9 @@ def manifests(namespace: str) -> list[Object]:
     worker = {"replicas": 2, "restartPolicy": "Never", "template": {"spec": POD}}
     specs = {
         ("kubeflow.org/v1", "TFJob"): {"tfReplicaSpecs": {"Worker": worker}, "runPolicy": {"schedulingPolicy": {}}},
-        ("kubeflow.org/v1", "PyTorchJob"): {"pytorchReplicaSpecs": {"Master": {**worker, "replicas": 1}}},
+        ("kubeflow.org/v1", "PyTorchJob"): {
+            "pytorchReplicaSpecs": {"Master": {**worker, "replicas": 1, "template": {"spec": TORCH}}}
+        },
         ("batch.volcano.sh/v1alpha1", "Job"): {
             "minAvailable": 2,
             "tasks": [{"name": "w", "replicas": 2, "template": {"spec": {**POD, "restartPolicy": "Never"}}}],
@@ -141,6 +144,19 @@ def test_fields_that_are_named_are_those_that_a_strict_dry_run_refuses(
     assert named_here
 
 
+def test_what_the_api_server_would_refuse_is_told_in_its_words(cluster: Cluster, home: str) -> None:
+    job = manifests(home)[1]
+    master = job["spec"]["pytorchReplicaSpecs"]["Master"]
+    master["replicas"] = 2
+    master["template"]["spec"]["containers"][0]["volumeMounts"] = [{"name": "none", "mountPath": "/data"}]
+    told = {item.reason: item.problem.found for item in found(cluster, job)}
+    assert told.keys() == {"Refused", "PodRefused"}
+    with pytest.raises(ApiError) as error:
+        cluster.create(job)
+    assert error.value.message in told["Refused"]
+    assert 'volumeMounts[0].name: Not found: "none"' in told["PodRefused"]
+
+
 def test_what_the_cluster_has_decides(cluster: Cluster, home: str, tmp_path: Path, kubeconfig: Path) -> None:
     job = manifests(home)[0]
     job["spec"]["runPolicy"]["schedulingPolicy"] = {"queue": "nowhere", "priorityClass": "none"}
@@ -152,7 +168,7 @@ def test_what_the_cluster_has_decides(cluster: Cluster, home: str, tmp_path: Pat
     assert main(["explain", "manifest", str(path), "--kubeconfig", str(kubeconfig)]) == 0
 
 
-def test_a_namespace_that_injects_is_seen(cluster: Cluster, home: str) -> None:
+def test_a_label_of_a_namespace_injects_nothing_without_istio(cluster: Cluster, home: str) -> None:
     label = {"istio-injection": "enabled"}
     cluster.request(
         "PATCH",
@@ -161,7 +177,7 @@ def test_a_namespace_that_injects_is_seen(cluster: Cluster, home: str) -> None:
         content_type="application/merge-patch+json",
     )
     try:
-        assert [item.reason for item in found(cluster, manifests(home)[0])] == ["SidecarInjected"]
+        assert found(cluster, manifests(home)[0]) == [], "a dry run shows that no proxy is added"
     finally:
         cluster.request(
             "PATCH",

@@ -11,7 +11,7 @@ from validators.core.facts import Facts, Unread
 from validators.explain.kinds import JOBSETS
 from validators.explain.manifest.judging import judge
 from validators.explain.manifest.model import FILES, Judgement, Manifest
-from validators.explain.manifest.references import SERVED
+from validators.explain.manifest.rules.references import SERVED
 from validators.explain.manifest.schemas import SCHEMAS
 from validators.explain.manifest.surroundings import surroundings
 from validators.explain.model import Finding
@@ -39,9 +39,13 @@ def judged(
     around: Iterable[Object] = (),
     schemas: Mapping[str, Any] | None = None,
     unread: Mapping[str, Unread] | None = None,
+    known: Mapping[Any, Any] | None = None,
     offline: bool = False,
 ) -> Judgement:
-    """The judgement of manifests; `around` is what the cluster has beside namespace team-a and queue default."""
+    """The judgement of manifests; `around` is what the cluster has beside namespace team-a and queue default.
+
+    `known` are further facts.
+    """
     files = tuple(Manifest("jobs.yaml", number, item) for number, item in enumerate(manifests, start=1))
     if offline:
         return judge(files, surroundings(files, None, "--offline"))
@@ -57,8 +61,9 @@ def judged(
         name: tuple(item for item in cluster if (item["apiVersion"], item["kind"]) == KINDS_READ[name])
         for name in _RESOURCES
     }
-    found = {FILES: sound, SERVED: {key: frozenset(kinds) for key, kinds in _SERVED.items()}}
-    facts = Facts(Expectations(), 0.0, objects=objects, unread=unread or {}, found=found | {SCHEMAS: schemas or {}})
+    served = {key: frozenset(kinds) for key, kinds in _SERVED.items()}
+    found: dict[Any, Any] = {FILES: sound, SERVED: served, SCHEMAS: schemas or {}, **(known or {})}
+    facts = Facts(Expectations(), 0.0, objects=objects, unread=unread or {}, found=found)
     return judge(files, facts, "a cluster")
 
 

@@ -7,12 +7,11 @@ from dataclasses import replace
 
 from validators.explain.manifest import edits
 from validators.explain.manifest.documents import Source, parse
-from validators.explain.manifest.model import Flaw, Judgement, Manifest
+from validators.explain.manifest.model import Flaw, Judgement, Manifest, Place
 
 __all__ = ["fix", "joined"]
 
 _ROUNDS = 5
-_Place = tuple[str, int, tuple[str | int, ...]]
 
 
 def fix(
@@ -25,7 +24,7 @@ def fix(
         namespace: that of objects which name none.
         judge: finds what is wrong.
     """
-    corrected: dict[_Place, list[Flaw]] = {}
+    corrected: dict[Place, list[Flaw]] = {}
     for _ in range(_ROUNDS):
         judgement = judge([item for source in sources for item in source.manifests])
         texts = {source.origin: source.text for source in sources}
@@ -33,12 +32,12 @@ def fix(
             for flaw in judged.findings:
                 if changed := _corrected(texts[judged.manifest.origin], judged.manifest, flaw):
                     texts[judged.manifest.origin] = changed
-                    corrected.setdefault(_place(judged.manifest), []).append(flaw)
+                    corrected.setdefault(judged.manifest.place, []).append(flaw)
         if all(texts[source.origin] == source.text for source in sources):
             break
         sources = [parse(source.origin, texts[source.origin], namespace) for source in sources]
     with_corrections = (
-        replace(item, corrected=tuple(corrected.get(_place(item.manifest), ()))) for item in judgement.manifests
+        replace(item, corrected=tuple(corrected.get(item.manifest.place, ()))) for item in judgement.manifests
     )
     return tuple(sources), replace(judgement, manifests=tuple(with_corrections))
 
@@ -48,10 +47,6 @@ def _corrected(text: str, manifest: Manifest, flaw: Flaw) -> str | None:
     if not flaw.edits:
         return None
     return edits.apply(text, manifest.number, [replace(edit, path=(*manifest.at, *edit.path)) for edit in flaw.edits])
-
-
-def _place(manifest: Manifest) -> _Place:
-    return manifest.origin, manifest.number, manifest.at
 
 
 def joined(sources: Sequence[Source]) -> str:

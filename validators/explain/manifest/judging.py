@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from validators.core.facts import Facts, Unread
 from validators.core.outcome import CannotJudgeError
-from validators.explain.manifest import fields, gangs, pods, references
 from validators.explain.manifest.model import Flaw, Judged, Judgement, Manifest, Rule
+from validators.explain.manifest.rules import admission, fields, gangs, pods, references
 
 __all__ = ["RULES", "judge"]
 
@@ -17,6 +17,7 @@ RULES: tuple[Rule, ...] = (
     references.namespace,
     fields.scheduler_name,
     fields.unknown,
+    admission.object_refused,
     # Is it a gang that can start?
     gangs.kube_batch_group,
     gangs.kube_batch_scheduler,
@@ -27,6 +28,7 @@ RULES: tuple[Rule, ...] = (
     references.queue,
     references.priority_classes,
     # Do its pods run, and end?
+    admission.pod_refused,
     pods.images,
     pods.sidecar,
 )

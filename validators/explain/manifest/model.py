@@ -15,10 +15,12 @@ from validators.explain.manifest.shape import faults
 from validators.explain.manifest.templates import Path, Template, has_templates, templates_of
 from validators.explain.model import Finding, Job
 
-__all__ = ["FILES", "Flaw", "Judged", "Judgement", "Manifest", "Rule", "flaw"]
+__all__ = ["FILES", "Flaw", "Judged", "Judgement", "Manifest", "Place", "Rule", "flaw"]
 
 FILES = Fact[tuple[Object, ...]]("files", lambda _cluster, _facts: (), ())
 """Every object of the files."""
+Place = tuple[str, int, Path]
+"""File, document and path of a manifest."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,11 @@ class Manifest:
     namespace: str = "default"
     at: Path = ()
     """Where it is in the document; empty unless that is a List."""
+
+    @property
+    def place(self) -> Place:
+        """Where it is."""
+        return self.origin, self.number, self.at
 
     @property
     def ref(self) -> Ref:

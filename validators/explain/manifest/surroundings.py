@@ -17,8 +17,10 @@ from validators.core.rights import Rule
 from validators.explain.creation.prerequisites import PRIORITY_CLASSES
 from validators.explain.creation.quotas import LIMIT_RANGES
 from validators.explain.kinds import JOBSETS
+from validators.explain.manifest.dry_runs import dry_runs
 from validators.explain.manifest.model import FILES, Manifest
-from validators.explain.manifest.references import SERVED
+from validators.explain.manifest.rules.admission import OBJECTS, PODS
+from validators.explain.manifest.rules.references import SERVED
 from validators.explain.manifest.schemas import SCHEMAS, Schemas, fetch
 from validators.explain.reading.queries import KINDS_READ, Query, list_objects, refusal
 from validators.explain.scheduling.volcano import PODGROUPS, QUEUES
@@ -43,7 +45,13 @@ def surroundings(manifests: Sequence[Manifest], cluster: Cluster | None, why: st
     resources = (_NAMESPACES, *_CLUSTER_WIDE, *_OF_NAMESPACE)
     objects: dict[str, tuple[Object, ...]] = {JOBSETS: (), **{name: _in_files(name, manifests) for name in resources}}
     unread: dict[str, Unread] = {}
-    found: dict[Fact[Any], Any] = {FILES: tuple(item.obj for item in manifests), SERVED: without, SCHEMAS: without}
+    found: dict[Fact[Any], Any] = {
+        FILES: tuple(item.obj for item in manifests),
+        SERVED: without,
+        SCHEMAS: without,
+        OBJECTS: without,
+        PODS: without,
+    }
     if cluster is None:
         unread = dict.fromkeys(resources, without)
     else:
@@ -54,6 +62,7 @@ def surroundings(manifests: Sequence[Manifest], cluster: Cluster | None, why: st
             _add(query.resource, list_objects(cluster, query), objects, unread)
         for space in spaces:
             _add(_NAMESPACES, _namespace(cluster, space), objects, unread)
+        found |= dry_runs(cluster, manifests, objects[_NAMESPACES])
         found |= {
             SERVED: _tried(lambda: _served(cluster, manifests)),
             SCHEMAS: _tried(lambda: _schemas(cluster, manifests)),

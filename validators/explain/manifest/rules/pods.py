@@ -11,10 +11,12 @@ from kubeflow_volcano.text import few
 from validators.core.facts import Facts
 from validators.explain.manifest.edits import Edit
 from validators.explain.manifest.model import Flaw, Manifest, flaw
+from validators.explain.manifest.rules.admission import admitted_pod
 from validators.explain.manifest.templates import Path, Template, ends, shown
 
 __all__ = ["images", "sidecar"]
 
+_PROXY = "istio-proxy"
 _INJECT = "sidecar.istio.io/inject"
 
 
@@ -26,10 +28,11 @@ def sidecar(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
     """
     if not ends(manifest.obj):
         return
-    silent = [item for item in manifest.templates if _injection(item) is None]
     asked = [item for item in manifest.templates if _injection(item)]
+    silent = [item for item in manifest.templates if _injection(item) is None]
     if silent and not _injects(facts.get("namespaces", "", manifest.space) or {}):
         silent = []
+    silent, asked = ([item for item in each if _stays(item, manifest, facts)] for each in (silent, asked))
     if asked := asked + silent:
         why = f"namespace {manifest.space} injects it" if silent else f"{_INJECT} is true"
         places = few([shown((*item.path, "metadata")) for item in asked])
@@ -49,6 +52,12 @@ def _injection(template: Template) -> bool | None:
         if _INJECT in template.marked(field):
             return template.marked(field)[_INJECT].lower() in {"true", "y", "yes", "on"}
     return None
+
+
+def _stays(template: Template, manifest: Manifest, facts: Facts) -> bool:
+    """Whether the proxy keeps running: not where admission adds none, or a native sidecar, which ends with the pod."""
+    pod = admitted_pod(manifest, template.path, facts)
+    return pod is None or any(item["name"] == _PROXY for item in pod["spec"]["containers"])
 
 
 def _injects(namespace: Object) -> bool:

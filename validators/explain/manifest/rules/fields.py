@@ -8,8 +8,8 @@ from typing import Any
 from kubeflow_volcano.text import counted, few
 from validators.core.facts import Facts
 from validators.explain.manifest.edits import Edit
-from validators.explain.manifest.gangs import KUBE_BATCH
 from validators.explain.manifest.model import Flaw, Manifest, flaw
+from validators.explain.manifest.rules.gangs import KUBE_BATCH
 from validators.explain.manifest.schemas import SCHEMAS, unknown_fields
 from validators.explain.manifest.templates import Path, shown
 from validators.explain.model import VOLCANO

@@ -1,0 +1,53 @@
+"""What dry runs are refused with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.cluster.objects import Object
+from tests.samples.manifests import findings, made, reasons, tfjob
+from validators.core.facts import Unread
+from validators.explain.manifest.rules.admission import OBJECTS, PODS
+from validators.reading.dry_runs import Answer
+
+PLACE = ("jobs.yaml", 1, ())
+TEMPLATE = ("spec", "tfReplicaSpecs", "Worker", "template")
+INJECT: Object = {"metadata": {"labels": {"sidecar.istio.io/inject": "true"}}}
+
+
+def told(kind: str, text: str, *others: Object, pods: bool = False) -> list[tuple[str, bool]]:
+    answer = Answer(kind, "", text)
+    known: dict[Any, Any] = {PODS: {(PLACE, TEMPLATE): answer}} if pods else {OBJECTS: {PLACE: answer}}
+    return [(item.reason, item.blocks) for item in findings(tfjob(), *others, known=known)]
+
+
+def test_what_the_api_server_refuses_is_told_in_its_words() -> None:
+    assert told("denied", "replicas must be 1") == [("Refused", True)]
+    assert told("invalid", "volumeMounts[0].name: Not found", pods=True) == [("PodRefused", True)]
+
+
+def test_a_webhook_may_judge_the_account_of_a_controller_otherwise() -> None:
+    assert told("denied", "no", pods=True) == [("PodRefused", False)]
+
+
+def test_what_the_files_bring_is_no_reason_to_refuse() -> None:
+    queue = made("scheduling.volcano.sh/v1beta1", "Queue", "gold", namespace="")
+    assert told("denied", "queue gold not found") == [("Refused", True)]
+    assert told("denied", "queue gold not found", queue) == []
+
+
+def admitted(*containers: str) -> dict[Any, Any]:
+    return {PODS: {(PLACE, TEMPLATE): {"spec": {"containers": [{"name": name} for name in containers]}}}}
+
+
+def test_a_proxy_that_admission_does_not_add_or_that_ends_is_no_flaw() -> None:
+    assert reasons(tfjob(INJECT)) == ["SidecarInjected"]
+    assert reasons(tfjob(INJECT), known=admitted("tensorflow", "istio-proxy")) == ["SidecarInjected"]
+    assert reasons(tfjob(INJECT), known=admitted("tensorflow")) == []
+
+
+@pytest.mark.parametrize("fact", [OBJECTS, PODS])
+def test_who_may_not_make_dry_runs_gets_no_verdict(fact: Any) -> None:
+    assert reasons(tfjob(), known={fact: Unread("Forbidden", "you may not.", "ask.")}) == []

@@ -1,0 +1,1 @@
+"""Rules about manifests: each is a function from a manifest and facts to flaws."""

@@ -1,0 +1,61 @@
+"""Rules about admission: what dry runs of creating the object and its pods are refused with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from kubeflow_volcano.cluster.objects import Object
+from validators.core.facts import Fact, Facts
+from validators.explain.manifest.model import FILES, Flaw, Manifest, Place, flaw
+from validators.explain.manifest.templates import Path, shown
+from validators.reading.dry_runs import Answer
+
+__all__ = ["OBJECTS", "PODS", "admitted_pod", "object_refused", "pod_refused"]
+
+OBJECTS = Fact[Mapping[Place, Answer]]("dry runs of manifests", lambda _cluster, _facts: {}, {})
+"""By place of the manifest, how a dry run was refused."""
+PODS = Fact[Mapping[tuple[Place, Path], Object | Answer]]("dry runs of pods", lambda _cluster, _facts: {}, {})
+"""By place of the manifest and path of the template, the pod as admission would change it, or how it was refused."""
+
+
+def object_refused(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
+    """The API server, or a webhook, refuses the object."""
+    answer = facts.read(OBJECTS).get(manifest.place)
+    if answer and not _names_another(answer.text, manifest, facts):
+        yield flaw(
+            "Refused",
+            f"in a dry run, the API server refused it: {answer.text.rstrip('.')}.",
+            needed="an object that the API server accepts.",
+            todo="do what the message says.",
+        )
+
+
+def pod_refused(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
+    """The API server, or a webhook, refuses the pods."""
+    seen: set[str] = set()
+    for template in manifest.templates:
+        answer = facts.read(PODS).get((manifest.place, template.path))
+        if not isinstance(answer, Answer) or answer.text in seen or _names_another(answer.text, manifest, facts):
+            continue
+        seen.add(answer.text)
+        yield flaw(
+            "PodRefused",
+            f"in a dry run, the API server refused a pod of {shown(template.path)}: {answer.text.rstrip('.')}.",
+            needed="pods that the API server accepts.",
+            todo="correct the pod template, or what the message names.",
+            # A webhook may judge the account of a controller otherwise than the caller.
+            blocks=answer.kind != "denied",
+        )
+
+
+def admitted_pod(manifest: Manifest, path: Path, facts: Facts) -> Object | None:
+    """A pod of the template as admission would change it; None where that is unknown."""
+    found = facts.known(PODS).get((manifest.place, path))
+    return None if isinstance(found, Answer) else found
+
+
+def _names_another(text: str, manifest: Manifest, facts: Facts) -> bool:
+    """Whether the refusal is about something that the files bring."""
+    own = manifest.ref.name
+    names = {str(item["metadata"].get("name", "")) for item in facts.known(FILES)} - {own, ""}
+    return any(name in text for name in names)
