@@ -17,9 +17,15 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number} {noun if number == 1 else plural or f'{noun}s'}"
 
 
-def most_similar(word: str, known: Iterable[str]) -> str:
-    """The known word that is probably meant; empty if no word is similar."""
-    return next(iter(difflib.get_close_matches(word, list(known), n=1)), "")
+def most_similar(word: str, known: Iterable[str], least: float = 0.6) -> str:
+    """The known word that is probably meant; empty if no word is similar.
+
+    Args:
+        word: the word that was written.
+        known: the words that exist.
+        least: how much of both words is the same in the same order, from 0 (nothing) to 1 (all).
+    """
+    return next(iter(difflib.get_close_matches(word, list(known), n=1, cutoff=least)), "")
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -19,7 +19,7 @@ from kubeflow_volcano.rollout.settings.hosts import (
     validate_node_paths,
 )
 from kubeflow_volcano.rollout.settings.settings import parse
-from kubeflow_volcano.rollout.settings.variables import PREFIXES, SECRETS
+from kubeflow_volcano.rollout.settings.variables import SECRETS, is_public, unread
 from kubeflow_volcano.text import few
 from validators.checks import CHECKS
 from validators.hosts import CHECKS as HOST_CHECKS
@@ -49,7 +49,9 @@ class ActionModule(Action):
             raise InvalidInput(problems)
         if arguments["list_others"] and (others := _others(self.variables["groups"])):
             show(f"left alone, because they are in neither control_plane nor nodes: {few(others)}")
-        public = [name for name in variables if name.startswith(PREFIXES) and name not in SECRETS]
+        if arguments["list_others"] and (foreign := unread(self.variables)):
+            show(f"not read, because they are no variables of kubeflow_volcano.platform: {few(foreign)}")
+        public = [name for name in variables if is_public(name) and name not in SECRETS]
         return {
             "settings": {name: without_logins(variables[name]) for name in public},
             "components": [component.name for component in settings.components],
@@ -88,7 +90,7 @@ def _evaluated(names: Iterable[str], value: Callable[[str], Any]) -> tuple[dict[
     """Public variables among `names` with their values, and a problem for each that cannot be templated."""
     found: dict[str, Any] = {}
     problems: list[Problem] = []
-    for name in sorted(name for name in names if name.startswith(PREFIXES)):
+    for name in sorted(name for name in names if is_public(name)):
         try:
             found[name] = plain(value(name))
         except AnsibleError as error:

@@ -8,8 +8,9 @@ short_description: Validate the settings of the inventory, all of them, before t
 description:
   - Collects the variables of the host that begin with the name of one of this collection's roles, validates them
     together with the schema and the release catalog, and returns them.
-  - Reports all errors together, each with what was found, what is needed and what to do; for an unknown name it
-    suggests the nearest known one.
+  - Reports all errors together, each with what was found, what is needed and what to do; a name that
+    resembles one of the collection's is refused with the one that is probably meant. Other variables that only begin
+    like the collection's are neither read nor refused.
   - On localhost, it also validates the variables of the hosts in the groups C(control_plane), C(nodes) and C(clusters).
     An error that many hosts share is reported once, with their names.
   - Runs on the machine that runs Ansible and contacts nothing.
@@ -19,7 +20,9 @@ options:
     description: Variables to validate instead of those of the host.
     type: dict
   list_others:
-    description: Also print which hosts of the inventory are in neither of the groups C(control_plane) and C(nodes).
+    description:
+      - Also print which hosts of the inventory are in neither of the groups C(control_plane) and C(nodes), and which
+        variables begin like the collection's and are not read.
     type: bool
     default: false
 attributes:

@@ -16,7 +16,7 @@ try:
     from kubeflow_volcano.problems import ProblemsError
     from kubeflow_volcano.redaction import MASKED, without_logins
     from kubeflow_volcano.rollout.settings.settings import Settings, parse
-    from kubeflow_volcano.rollout.settings.variables import PREFIXES, SECRETS
+    from kubeflow_volcano.rollout.settings.variables import SECRETS, is_public
     from kubeflow_volcano.text import visible
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
@@ -103,7 +103,7 @@ class Action(ActionBase):
     def settings_of_cluster(self) -> Settings:
         """Settings of the cluster, which are localhost's and not those of the task's host."""
         own = self.variables["hostvars"]["localhost"]
-        return parse({name: own[name] for name in own if name.startswith(PREFIXES)})
+        return parse({name: own[name] for name in own if is_public(name)})
 
 
 def plain(value: Any) -> Any:

@@ -15,9 +15,20 @@ from jsonschema import Draft202012Validator, ValidationError
 from kubeflow_volcano.decode import Parsed
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.redaction import without_logins
-from kubeflow_volcano.text import did_you_mean
+from kubeflow_volcano.text import did_you_mean, most_similar
 
-__all__ = ["PREFIXES", "SECRETS", "GivenPath", "OptionalPath", "OptionalText", "complete", "defaults", "schema"]
+__all__ = [
+    "PREFIXES",
+    "SECRETS",
+    "GivenPath",
+    "OptionalPath",
+    "OptionalText",
+    "complete",
+    "defaults",
+    "is_public",
+    "schema",
+    "unread",
+]
 
 PREFIXES = (
     "backup_",
@@ -36,7 +47,7 @@ PREFIXES = (
     "validation_",
     "volcano_",
 )
-"""Prefixes of all public variables; an unknown name with one of them is a mistake."""
+"""Prefixes of all public variables. An inventory may have other variables with them, such as `backup_retention`."""
 
 SECRETS = ("kubeflow_user_password",)
 """Variables whose values no message and no result of a plugin contains."""
@@ -49,6 +60,9 @@ OptionalPath: TypeAlias = Annotated[Path | None, Parsed(lambda text: Path(text).
 
 OptionalText: TypeAlias = Annotated[str | None, Parsed(lambda text: text or None)]
 """A text; None where the variable is empty."""
+
+_SIMILARITY_OF_TYPOS = 0.7
+"""`local_path_base_dir` has 0.73 in common with `local_path_base_directory`, `plan_date` 0.35 with its nearest one."""
 
 _VERSION = {"$ref": "#/$defs/version"}
 
@@ -63,7 +77,7 @@ _REMOVED = {
 
 def complete(variables: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
     """The value of every public variable, its default where it is absent or invalid, and every problem."""
-    given = {name: value for name, value in variables.items() if str(name).startswith(PREFIXES)}
+    given = {name: value for name, value in variables.items() if is_public(str(name))}
     odd = {name: found for name, value in given.items() if (found := tuple(_odd_keys(name, value)))}
     errors = [error for error in _validator().iter_errors({**given, **dict.fromkeys(odd)}) if error.path]
     errors = [error for error in errors if error.path[0] not in odd]
@@ -76,6 +90,16 @@ def complete(variables: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem
         *chain(*odd.values()),
         *map(_problem, sorted(errors, key=lambda error: error.json_path)),
     ]
+
+
+def is_public(name: str) -> bool:
+    """Whether a variable is one of this project, was one in an earlier version, or is probably a misspelt one."""
+    return name in _rules() or name in _REMOVED or bool(_meant(name))
+
+
+def unread(names: Iterable[str]) -> list[str]:
+    """Names with a prefix of this project that nothing reads and that resemble no public variable."""
+    return sorted(name for name in names if name.startswith(PREFIXES) and not is_public(name))
 
 
 def defaults() -> dict[str, Any]:
@@ -129,18 +153,29 @@ def _odd_keys(where: str, value: Any) -> Iterator[Problem]:
             yield from _odd_keys(f"{where}[{number}]", item)
 
 
+def _family(name: str) -> tuple[str, list[str]]:
+    """The prefix of a name, and what follows it in each public variable that has it; empty without one."""
+    prefix = next((item for item in PREFIXES if name.startswith(item)), "")
+    return prefix, [item.removeprefix(prefix) for item in sorted(_rules()) if prefix and item.startswith(prefix)]
+
+
+def _meant(name: str) -> str:
+    """The public variable that is probably meant. What follows the prefix decides: the prefix makes all similar."""
+    prefix, known = _family(name)
+    rest = most_similar(name.removeprefix(prefix), known, _SIMILARITY_OF_TYPOS)
+    return f"{prefix}{rest}" if rest else ""
+
+
 def _unknown_names(given: Iterable[str]) -> Iterator[Problem]:
     """Names that are not in the schema, whose own error has no path."""
-    known = sorted(_rules())
-    for name in sorted(set(given) - set(known)):
+    for name in sorted(set(given) - set(_rules())):
         if name in _REMOVED:
             yield Problem(f"the variable {name}, which no longer exists.", *_REMOVED[name])
             continue
-        prefix = next(item for item in PREFIXES if name.startswith(item))
-        family = [item for item in known if item.startswith(prefix)]
+        prefix, family = _family(name)
         yield Problem(
-            f"the variable {name}, which nothing reads.{did_you_mean(name, known)}",
-            f"one of: {', '.join(family)}.",
+            f"the variable {name}, which nothing reads. Did you mean {_meant(name)}?",
+            f"one of: {', '.join(f'{prefix}{rest}' for rest in family)}.",
             "correct its name, or remove it.",
         )
 

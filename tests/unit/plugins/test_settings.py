@@ -44,7 +44,7 @@ def say(inventory: Path, place: str, **variables: Any) -> None:
     file.write_text(json.dumps(variables), "utf-8")
 
 
-def judged(inventory: Path, play: dict[str, Any] | None = None) -> str:
+def judged(inventory: Path, play: dict[str, Any] | None = None, *, whole_output: bool = False) -> str:
     playbook = inventory / "play.yml"
     whole = {"hosts": "localhost", "gather_facts": False, "tasks": [{"kfv_settings": {}}], **(play or {})}
     playbook.write_text(json.dumps([whole]), "utf-8")
@@ -57,7 +57,7 @@ def judged(inventory: Path, play: dict[str, Any] | None = None) -> str:
     )
     assert "Traceback" not in done.stdout + done.stderr
     assert (done.returncode == 0) == ("Found:" not in done.stdout)
-    return done.stdout.partition("msg: ")[2]
+    return done.stdout if whole_output else done.stdout.partition("msg: ")[2]
 
 
 def test_hosts_that_say_nothing_are_fine(inventory: Path) -> None:
@@ -83,6 +83,20 @@ def test_a_mistake_for_all_is_not_repeated_for_each_host(inventory: Path) -> Non
     told = judged(inventory)
     assert told.count("volcano_verison, which nothing reads") == 1
     assert told.count("plan_directory cannot be evaluated") == 1
+
+
+def test_variables_of_a_shared_inventory_that_only_begin_like_ours_are_left_alone(inventory: Path) -> None:
+    shared = {"backup_retention": "30d", "plan_owner": "{{ nobody_knows }}", "validation_token": "hunter2"}
+    say(inventory, "group_vars/all", **shared)
+    tasks: list[dict[str, Any]] = [
+        {"kfv_settings": {"list_others": True}, "register": "found"},
+        {"ansible.builtin.assert": {"that": f"found.settings | list | intersect({sorted(shared)}) == []"}},
+    ]
+    said = judged(inventory, {"tasks": tasks}, whole_output=True)
+    note = "not read, because they are no variables of kubeflow_volcano.platform: "
+    assert f"{note}backup_retention, plan_owner, validation_token\n" in said
+    assert "hunter2" not in said
+    assert note not in judged(inventory, whole_output=True)
 
 
 def test_templates_are_worked_out_for_the_host_that_they_belong_to(inventory: Path) -> None:

@@ -44,7 +44,7 @@ def test_some_hosts_are_named_and_the_others_counted() -> None:
 
 
 def test_different_mistakes_are_all_told() -> None:
-    found = validate_hosts({}, {"a": {"image_mirror_mode": 7}, "b": {"image_miror_mode": "x", "local_path_x": 1}})
+    found = validate_hosts({}, {"a": {"image_mirror_mode": 7}, "b": {"image_miror_mode": "x", "local_path_versio": 1}})
     assert [problem.found.partition(":")[0] for problem in found] == ["on a", "on b"]
     assert "image_mirror_mode is the number 7" in found[0].found
 

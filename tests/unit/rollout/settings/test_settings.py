@@ -10,7 +10,7 @@ import pytest
 from kubeflow_volcano.decode import SAME, Key, decode
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
-from kubeflow_volcano.rollout.settings.variables import PREFIXES, schema
+from kubeflow_volcano.rollout.settings.variables import PREFIXES, is_public, schema, unread
 
 SUM = "a" * 64
 
@@ -34,14 +34,56 @@ def test_names_of_others_are_ignored() -> None:
 
 
 @pytest.mark.parametrize("prefix", PREFIXES)
-def test_an_unknown_name_of_ours_is_refused(prefix: str) -> None:
-    (problem,) = problems(**{f"{prefix}nonsense": 1})
-    assert f"{prefix}nonsense" in problem.found
+def test_a_misspelt_name_is_refused_with_each_prefix(prefix: str) -> None:
+    name = next(name for name in schema()["properties"] if name.startswith(prefix))
+    (problem,) = problems(**{f"{name}x": 1})
+    assert problem.found == f"the variable {name}x, which nothing reads. Did you mean {name}?"
+    assert name in problem.needed
 
 
-def test_a_misspelt_name_is_answered_with_the_right_one() -> None:
-    (problem,) = problems(kubeflow_relase="1.9.1")
-    assert "Did you mean kubeflow_release?" in problem.found
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("kubeflow_relase", "kubeflow_release"),
+        ("volcano_verison", "volcano_version"),
+        ("volcano_queue", "volcano_queues"),
+        ("plan_directories", "plan_directory"),
+        ("validation_readonly", "validation_read_only"),
+        ("validation_waiver", "validation_waivers"),
+        ("local_path_base_dir", "local_path_base_directory"),
+        ("uninstall_component", "uninstall_components"),
+    ],
+)
+def test_a_misspelt_name_is_answered_with_the_right_one(name: str, meant: str) -> None:
+    (problem,) = problems(**{name: "1.9.1"})
+    assert f"Did you mean {meant}?" in problem.found
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "backup_password",
+        "backup_retention",
+        "kubeflow_team",
+        "plan_date",
+        "plan_owner",
+        "preflight_skip",
+        "restore_from",
+        "upgrade_window",
+        "validation_host",
+        "validation_token",
+        "volcano_enabled",
+    ],
+)
+def test_variables_of_others_that_only_begin_like_ours_are_not_read(name: str) -> None:
+    assert parse({name: object()}) == parse({})
+    assert unread([name, "plan_directory", "kubeflow_relase", "ansible_user"]) == [name]
+
+
+def test_a_variable_of_an_earlier_version_is_still_answered() -> None:
+    assert is_public("kubeflow_credentials_directory")
+    (problem,) = problems(kubeflow_credentials_directory="/x")
+    assert "no longer exists" in problem.found
 
 
 @pytest.mark.parametrize(
