@@ -12,7 +12,7 @@ from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.cluster.watch.observer import Change, Observer, Subject
 from kubeflow_volcano.deadline import Deadline
-from kubeflow_volcano.experiment.volumes import let_go
+from kubeflow_volcano.experiment.volumes import is_provisioned, let_go
 
 __all__ = ["Cleanup", "Departure", "Tracked", "delete_all", "wait_gone"]
 
@@ -140,7 +140,7 @@ class Departure:
         """Wait for volumes of the claims, too, once they are seen."""
         for uid, found in seen.items():
             claim = (found["spec"].get("claimRef") or {}).get("uid")
-            if claim in self._claims and uid not in self._watched[_VOLUMES]:
+            if claim in self._claims and uid not in self._watched[_VOLUMES] and is_provisioned(found):
                 volume = {"apiVersion": "v1", "kind": "PersistentVolume", **found}
                 self._watched[_VOLUMES].add(uid)
                 self._present[uid] = Tracked.of(volume)

@@ -8,24 +8,32 @@ from collections.abc import Collection
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 
-__all__ = ["helpers_of", "let_go", "served_claim", "volume_of"]
+__all__ = ["helpers_of", "is_provisioned", "let_go", "served_claim", "volume_of"]
 
 # A provisioned volume is pvc-UID of its claim (sig-storage-lib-external-provisioner, getProvisionedVolumeNameForClaim),
 # and the pod that makes it ends in the volume's name (local-path-provisioner, createHelperPod).
+_PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
 _HELPER = re.compile(r".+-pvc-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 
 
 def volume_of(cluster: Cluster, claim: Object) -> Object | None:
-    """The volume that is bound to this live claim, by UID; None if there is none.
+    """The volume that was provisioned for this live claim, by UID; None if there is none.
 
     Raises:
         ApiError: the API server does not allow reading it.
     """
     name = claim["spec"].get("volumeName")
     volume = cluster.get(Ref("v1", "PersistentVolume", "", name)) if name else None
-    if volume and (volume["spec"].get("claimRef") or {}).get("uid") == claim["metadata"]["uid"]:
+    if volume and is_provisioned(volume) and volume["spec"]["claimRef"].get("uid") == claim["metadata"]["uid"]:
         return volume
     return None
+
+
+def is_provisioned(volume: Object) -> bool:
+    """Whether a provisioner made the volume for its claim; any other was there before, and stays."""
+    claim = (volume["spec"].get("claimRef") or {}).get("uid")
+    meta = volume["metadata"]
+    return bool(claim) and (_PROVISIONED_BY in (meta.get("annotations") or {}) or meta["name"] == f"pvc-{claim}")
 
 
 def let_go(cluster: Cluster, volume: Object) -> None:
