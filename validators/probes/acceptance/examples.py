@@ -19,11 +19,12 @@ from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.experiment.spaces import Level
 from kubeflow_volcano.progress import Progress
 from validators.core.facts import Facts, Probe
-from validators.core.resources import NAMESPACES
+from validators.core.resources import NAMESPACES, STORAGE_CLASSES
 from validators.core.rights import Rule
 from validators.core.timing import Timing
 from validators.probes.acceptance.states import State, state_of
 from validators.probes.acting import SPACE, ProbeOptions, noting
+from validators.subjects.storage_classes import STATIC, default_classes
 
 __all__ = ["CLAIMS", "PROFILE", "Acceptance", "Attempt", "acceptance_probe"]
 
@@ -91,7 +92,7 @@ def acceptance_probe(
         f"acceptance-{name}",
         partial(_run, _Plan(tuple(examples), component, goal)),
         "acceptance",
-        reads=(NAMESPACES,),
+        reads=(NAMESPACES, *((STORAGE_CLASSES,) if CLAIMS in resources.items() else ())),
         needs=(
             *SPACE,
             *(Rule(verb, group, item) for group, plurals in resources.items() for item in plurals for verb in verbs),
@@ -171,11 +172,11 @@ def _follow(session: Session, timing: Timing, attempt: Attempt, created: Object,
                 seen.take(change)
             attempt.state, attempt.said = state_of(seen.object)
             now = time.monotonic()
-            since = (since or now) if attempt.state >= goal and seen.run() else 0.0
+            since = (since or now) if attempt.state in {goal, State.COMPLETED} and seen.run() else 0.0
             settled = since and now - since >= timing.settle_running_seconds
             if attempt.state > State.RUNNING or settled or _cannot_start(seen.pods.values()) or session.stopped:
                 break
-    attempt.reached = attempt.state is State.COMPLETED or (attempt.state >= goal and bool(since))
+    attempt.reached = attempt.state is State.COMPLETED or (attempt.state is goal and bool(since))
     attempt.seconds = round(time.monotonic() - started, 1)
     attempt.waiting = "; ".join(_waiting(seen.pods.values()))
     attempt.simulated = sum(SIMULATED_POD in (pod["metadata"].get("labels") or {}) for pod in seen.pods.values())
@@ -202,12 +203,21 @@ def _obstacle(session: Session, facts: Facts, example: Example) -> str:
     for obj in needed:
         if obj["kind"] not in session.cluster.kinds(obj["apiVersion"]):
             return f"the cluster serves no {obj['kind']} of {obj['apiVersion']}"
+    if any(item["kind"] == "PersistentVolumeClaim" for item in example.objects) and not _is_dynamic(facts):
+        return "its claim needs a default StorageClass with a provisioner"
     if "default-editor" in str(example.objects) or main["kind"] == "Experiment":
         space = facts.get(NAMESPACES, "", session.options.namespace) if session.options.namespace else None
         key, value = PROFILE
         if ((space or {"metadata": {}})["metadata"].get("labels") or {}).get(key) != value:
             return "it needs the namespace of a profile: --probe-namespace names one"
     return ""
+
+
+def _is_dynamic(facts: Facts) -> bool:
+    """Whether claims get volumes that are made for them; those that others made in advance are not to be taken."""
+    name = next(iter(default_classes(facts)), "")
+    provisioner: str = (facts.get(STORAGE_CLASSES, "", name) or {}).get("provisioner", STATIC)
+    return provisioner != STATIC
 
 
 def _objects(session: Session, example: Example, namespace: str) -> Iterator[Object]:

@@ -11,7 +11,7 @@ import pytest
 from kubeflow_volcano.catalog.examples import example_images, load_example
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.experiment.session import Session
-from tests.samples.facts import facts
+from tests.samples.facts import facts, obj
 from validators.core.facts import Facts
 from validators.probes.acceptance import examples
 from validators.probes.acting import ProbeOptions
@@ -35,8 +35,12 @@ def made(name: str, **options: Any) -> list[Object]:
     return [*examples._objects(session(**options), load_example(name), "ns")]  # noqa: SLF001
 
 
-def with_namespace(**labels: str) -> Facts:
-    return facts({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-a", "labels": labels}})
+def with_namespace(*, provisioner: str = "rancher.io/local-path", **labels: str) -> Facts:
+    default = {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}
+    return facts(
+        obj("StorageClass", "standard", provisioner=provisioner, metadata=default),
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-a", "labels": labels}},
+    )
 
 
 def obstacle(name: str, found: Facts, **options: Any) -> str:
@@ -82,6 +86,14 @@ def test_what_needs_a_profile_is_created_in_one_only(name: str) -> None:
     assert "--probe-namespace" in obstacle(name, profile)
     assert "--probe-namespace" in obstacle(name, with_namespace(), namespace="team-a")
     assert not obstacle(name, profile, namespace="team-a")
+
+
+@pytest.mark.parametrize("name", ["tensorboard", "notebook"])
+def test_a_claim_takes_no_volume_that_others_made(name: str) -> None:
+    key, value = examples.PROFILE
+    static = with_namespace(provisioner="kubernetes.io/no-provisioner", **{key: value})
+    assert "default StorageClass with a provisioner" in obstacle(name, static, namespace="team-a")
+    assert not obstacle("jobs/tfjob", static)
 
 
 def test_a_job_needs_no_profile() -> None:
