@@ -19,6 +19,8 @@ from pathlib import Path
 from tests.places import ROOT
 
 __all__ = [
+    "CLUSTER_PAGES",
+    "HOST_PAGES",
     "LANGUAGES",
     "PAGES",
     "TRANSLATIONS",
@@ -41,6 +43,8 @@ TRANSLATIONS = {
     Path("docs/zh-CN/getting-started.md"): Path("docs/getting-started.md"),
 }
 """Pages in other languages, and the English ones whose headings and blocks they have."""
+CLUSTER_PAGES = (Path("README.md"), Path("docs/rehearsal.md"), Path("docs/scenarios.md"))
+"""Pages that start a rehearsal cluster."""
 HOST_PAGES = (
     Path("docs/hosts.md"),
     Path("docs/test-hosts.md"),

@@ -11,7 +11,6 @@ import pytest
 from tests import folders
 from tests.places import ROOT
 
-PAGES = ("docs/architecture.md", "CONTRIBUTING.md")
 LINKING = [
     path.relative_to(ROOT)
     for pattern in ("*.md", "docs/**/*.md", "roles/*/README.md", "examples/**/*.md")
@@ -26,12 +25,13 @@ def test_the_architecture_lists_every_folder_as_its_package_describes_itself() -
     assert listed == folders.table(), "run python -m tests.folders"
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_paths_on_a_page_exist(page: str) -> None:
-    text = re.sub(r"(?ms)^```diff.*?^```$", "", (ROOT / page).read_text("utf-8"))  # an example adds files
+@pytest.mark.parametrize("page", LINKING, ids=str)
+def test_paths_and_targets_on_a_page_exist(page: Path) -> None:
+    text = _prose((ROOT / page).read_text("utf-8"))
     paths = {path for path in re.findall(r"`([\w./*-]+)`", text) if path.split("/")[0] in TOPS and "/" in path}
-    assert paths, "paths stand in backticks"
     assert [path for path in sorted(paths) if not _is_there(path)] == []
+    targets = set(re.findall(r"`make ([a-z-]+)", text))
+    assert targets <= set(re.findall(r"(?m)^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8")))
 
 
 @pytest.mark.parametrize("page", LINKING, ids=str)
