@@ -13,7 +13,7 @@ from kubeflow_volcano.cluster.objects import Object
 from validators.explain.placement.node_affinity import selects_node
 from validators.explain.placement.nodes import Node, Refusal, Wish
 
-__all__ = ["apart", "of_neighbours", "without_neighbours"]
+__all__ = ["apart", "depends_on_order", "of_neighbours", "without_neighbours"]
 
 _FIELDS = ("podAffinity", "podAntiAffinity")
 
@@ -56,6 +56,11 @@ def without_neighbours(pod: Object) -> Object:
     }
 
 
+def depends_on_order(pod: Object) -> bool:
+    """Whether a node that refuses the pod may accept it once identical pods are on others."""
+    return any(_spreads(pod)) or bool(_required(pod, "podAffinity"))
+
+
 def _spreads(pod: Object) -> Iterator[Object]:
     """The constraints that keep the pod off nodes."""
     for rule in pod["spec"].get("topologySpreadConstraints") or ():
@@ -80,14 +85,26 @@ def _of_spread(pod: Object, node: Node, every: Sequence[Node]) -> Iterator[Refus
 
 
 def _counts(rule: Object, pod: Object, nodes: Sequence[Node]) -> Mapping[str, int]:
-    """Pods that the constraint counts, by topology domain; nodes that the pod cannot go to are no domain."""
-    honours = rule.get("nodeAffinityPolicy", "Honor") == "Honor"
+    """Pods that the constraint counts, by topology domain."""
     found: dict[str, int] = {}
     for node in nodes:
-        if not honours or selects_node(pod["spec"], node.obj):
+        count = _count(rule, pod, node)
+        if count is not None:
             domain = node.labels[rule["topologyKey"]]
-            found[domain] = found.get(domain, 0) + sum(_spread_over(rule, pod, other) for other in node.pods)
+            found[domain] = found.get(domain, 0) + count
     return found
+
+
+def _count(rule: Object, pod: Object, node: Node) -> int | None:
+    """Pods on the node that the constraint counts; None where the pod cannot go there, which makes it no domain."""
+    known = node.counted.get(id(rule))
+    if known and known[0] == len(node.pods):
+        return known[1]
+    honours = rule.get("nodeAffinityPolicy", "Honor") == "Honor"
+    left_out = honours and not selects_node(pod["spec"], node.obj)
+    count = None if left_out else sum(_spread_over(rule, pod, other) for other in node.pods)
+    node.counted[id(rule)] = len(node.pods), count
+    return count
 
 
 def _spread_over(rule: Object, pod: Object, other: Object) -> bool:

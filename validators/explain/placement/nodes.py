@@ -32,6 +32,8 @@ class Node:
     allocatable: Amounts
     used: dict[str, Decimal]
     pods: list[Object] = field(default_factory=list)
+    counted: dict[int, tuple[int, int | None]] = field(default_factory=dict)
+    """By identity of a topologySpreadConstraint: the number of pods here when it was counted, and the count."""
 
     @property
     def name(self) -> str:

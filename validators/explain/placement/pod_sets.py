@@ -13,6 +13,7 @@ from kubeflow_volcano.text import counted
 from validators.explain.model import Situation
 from validators.explain.placement.claims import volume_terms
 from validators.explain.placement.filters import refusals
+from validators.explain.placement.neighbours import depends_on_order
 from validators.explain.placement.nodes import Node, Wish
 
 __all__ = ["PodSet", "how_many_fit", "is_excluded", "pod_sets", "role_of"]
@@ -121,11 +122,14 @@ def _first_fit(sets: Iterable[PodSet], nodes: Sequence[Node], users: Mapping[str
     copies.sort(key=lambda node: users[node.name])
     placed = 0
     for item in sets:
-        left = item.count
-        for node in copies:
-            while left and placed < limit and not refusals(item.wish, node, copies):
-                node.add(item.wish)
-                left, placed = left - 1, placed + 1
+        left, moved = item.count, True
+        while left and moved:
+            before = left
+            for node in copies:
+                while left and placed < limit and not refusals(item.wish, node, copies):
+                    node.add(item.wish)
+                    left, placed = left - 1, placed + 1
+            moved = left < before and depends_on_order(item.wish.pod)
     return placed
 
 

@@ -40,6 +40,7 @@ def scheduler_name(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
         return
     targets = [(*item.path, "spec", _SCHEDULER) for item in manifest.templates]
     where = few([shown(path) for path in targets]) if targets else "schedulerName in the pod templates of its runtime"
+    values = [_value(path, manifest) for path in places]
     edits = [edit for path in places for edit in _moved(path, manifest)] if targets else []
     yield flaw(
         "SchedulerNameMisplaced",
@@ -47,21 +48,26 @@ def scheduler_name(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
         "since 1.25, refuse the manifest; others drop the field in silence, and the pods get the scheduler that the "
         "operator sets, else the default one.",
         needed=f"the field {where}.",
-        todo=f"move it there; in place of {KUBE_BATCH}, name {VOLCANO}.",
+        todo=f"move it there{f', as {VOLCANO}' if KUBE_BATCH in values else ''}.",
         edits=edits,
     )
 
 
 def _moved(path: Path, manifest: Manifest) -> Iterator[Edit]:
     """Into each pod template below the mapping that has it, where that names no scheduler itself; else into all."""
-    value: Any = manifest.obj
-    for step in path:
-        value = value[step]
+    value = _value(path, manifest)
     below = [item for item in manifest.templates if item.path[: len(path) - 1] == path[:-1]]
     for item in below or manifest.templates:
         if _SCHEDULER not in item.spec and isinstance(value, str):
             yield Edit((*item.path, "spec", _SCHEDULER), VOLCANO if value == KUBE_BATCH else value)
     yield Edit(path)
+
+
+def _value(path: Path, manifest: Manifest) -> Any:
+    value: Any = manifest.obj
+    for step in path:
+        value = value[step]
+    return value
 
 
 def misplaced(manifest: Manifest) -> list[Path]:

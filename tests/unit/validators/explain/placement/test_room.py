@@ -416,3 +416,11 @@ def test_a_gang_whose_pods_all_wait_is_told_where_it_waits_in_vain() -> None:
     job = tfjob(workers=5, cpu="2")
     assert reasons(explained(job, group(job, 5), *crowd())) == ["GangNeverFits"]
     assert reasons(explained(job, group(job, 4), *crowd())) == ["NoNodeFitsInsufficient"]
+
+
+def test_pods_that_spread_fill_their_domains_in_turn() -> None:
+    job = spread("zone")
+    job["spec"]["tfReplicaSpecs"]["Worker"]["replicas"] = 8
+    assert reasons(explained(job, group(job, 8), *zones("a", "b"))) == ["Unexplained"], "4 CPUs on each node"
+    job["spec"]["tfReplicaSpecs"]["Worker"]["replicas"] = 9
+    assert reasons(explained(job, group(job, 9), *zones("a", "b"))) == ["GangNeverFits"]
