@@ -34,7 +34,7 @@ author:
 
 EXAMPLES = r"""
 - name: Save what no inventory declares
-  kfv_backup:
+  kubeflow_volcano.platform.kfv_backup:
     settings: "{{ __backup_inventory.settings }}"
     directory: backups
 """

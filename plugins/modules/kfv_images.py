@@ -35,11 +35,11 @@ author:
 
 EXAMPLES = r"""
 - name: Validate the settings
-  kfv_settings:
+  kubeflow_volcano.platform.kfv_settings:
   register: __image_mirror_inventory
 
 - name: Show the new names of images
-  kfv_images:
+  kubeflow_volcano.platform.kfv_images:
     settings: "{{ __image_mirror_inventory.settings }}"
 """
 

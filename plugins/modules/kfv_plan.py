@@ -30,11 +30,11 @@ author:
 
 EXAMPLES = r"""
 - name: Validate the settings
-  kfv_settings:
+  kubeflow_volcano.platform.kfv_settings:
   register: __plan_inventory
 
 - name: Show what a roll-out would do
-  kfv_plan:
+  kubeflow_volcano.platform.kfv_plan:
     settings: "{{ __plan_inventory.settings }}"
 """
 

@@ -34,7 +34,7 @@ author:
 
 EXAMPLES = r"""
 - name: Copy missing images into the registry
-  kfv_registry:
+  kubeflow_volcano.platform.kfv_registry:
     settings: "{{ __image_mirror_registry_inventory.settings }}"
 """
 

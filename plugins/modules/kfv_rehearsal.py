@@ -51,11 +51,11 @@ author:
 
 EXAMPLES = r"""
 - name: Start a rehearsal cluster
-  kfv_rehearsal:
+  kubeflow_volcano.platform.kfv_rehearsal:
     gpu_nodes: 8
 
 - name: Remove it
-  kfv_rehearsal:
+  kubeflow_volcano.platform.kfv_rehearsal:
     state: absent
 """
 

@@ -43,7 +43,7 @@ author:
 
 EXAMPLES = r"""
 - name: Restore everything
-  kfv_restore:
+  kubeflow_volcano.platform.kfv_restore:
     settings: "{{ __restore_inventory.settings }}"
     directory: backups/20261125T103000Z
 """

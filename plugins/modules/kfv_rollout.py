@@ -48,15 +48,15 @@ author:
 
 EXAMPLES = r"""
 - name: Validate the settings
-  kfv_settings:
+  kubeflow_volcano.platform.kfv_settings:
   register: __install_inventory
 
 - name: Roll everything out
-  kfv_rollout:
+  kubeflow_volcano.platform.kfv_rollout:
     settings: "{{ __install_inventory.settings }}"
 
 - name: Roll Volcano out
-  kfv_rollout:
+  kubeflow_volcano.platform.kfv_rollout:
     roles: [volcano]
     settings: "{{ __install_inventory.settings }}"
 """

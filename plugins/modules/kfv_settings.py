@@ -38,7 +38,7 @@ author:
 
 EXAMPLES = r"""
 - name: Validate the settings
-  kfv_settings:
+  kubeflow_volcano.platform.kfv_settings:
   register: __volcano_inventory
 """
 

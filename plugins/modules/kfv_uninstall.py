@@ -35,11 +35,11 @@ author:
 
 EXAMPLES = r"""
 - name: Validate the settings
-  kfv_settings:
+  kubeflow_volcano.platform.kfv_settings:
   register: __uninstall_inventory
 
 - name: Remove what roll-outs brought
-  kfv_uninstall:
+  kubeflow_volcano.platform.kfv_uninstall:
     settings: "{{ __uninstall_inventory.settings }}"
 """
 

@@ -50,13 +50,13 @@ author:
 
 EXAMPLES = r"""
 - name: Plan the upgrade
-  kfv_upgrade:
+  kubeflow_volcano.platform.kfv_upgrade:
     settings: "{{ __upgrade_inventory.settings }}"
     report_directory: reports
   register: __upgrade_plan
 
 - name: Upgrade
-  kfv_upgrade:
+  kubeflow_volcano.platform.kfv_upgrade:
     settings: "{{ __upgrade_inventory.settings }}"
     report_directory: reports
     plan: "{{ __upgrade_plan.plan }}"

@@ -108,11 +108,11 @@ author:
 
 EXAMPLES = r"""
 - name: Validate the settings
-  kfv_settings:
+  kubeflow_volcano.platform.kfv_settings:
   register: __validation_inventory
 
 - name: Validate storage and gang scheduling
-  kfv_validate:
+  kubeflow_volcano.platform.kfv_validate:
     settings: "{{ __validation_inventory.settings }}"
     select: [storage, gang]
   register: __validation_run

@@ -11,6 +11,8 @@ from ansible.errors import AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.library import COLLECTION
+
 try:
     from kubeflow_volcano.experiment.interruption import ending_with_parent
     from kubeflow_volcano.problems import ProblemsError
@@ -19,7 +21,10 @@ try:
     from kubeflow_volcano.rollout.settings.variables import SECRETS, is_public
     from kubeflow_volcano.text import visible
 except ImportError as error:
-    message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
+    message = (
+        f"Found: {sys.executable}, which runs Ansible, cannot import {error.name}. "
+        "Needed: the library kubeflow-volcano with all that it requires. Do: install its wheel there with pip."
+    )
     raise AnsibleError(message) from error
 
 __all__ = ["Action", "display", "failed", "plain", "show", "warn"]
@@ -73,7 +78,8 @@ class Action(ActionBase):
 
     def ask(self, module: str, **arguments: Any) -> dict[str, Any]:
         """The answer of a module that runs on the host, also a failed one."""
-        answer: dict[str, Any] = self._execute_module(module, module_args=arguments, task_vars=self.variables)
+        name = f"{COLLECTION}.{module}"
+        answer: dict[str, Any] = self._execute_module(name, module_args=arguments, task_vars=self.variables)
         return answer
 
     def need(self, module: str, **arguments: Any) -> dict[str, Any]:

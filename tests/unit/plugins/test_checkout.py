@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+import kubeflow_volcano
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.library import COLLECTION, VERSION
 from tests.places import ROOT
 
 WRONG = {"volcano_version": "0.0.1"}
@@ -55,7 +58,22 @@ def test_the_checkout_is_a_collection_for_the_python_that_it_is_installed_in(tmp
 def test_a_python_that_cannot_import_the_project_is_told_with_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "kubeflow_volcano.py").write_text("raise ImportError('not installed')\n")
     told = settings(tmp_path, **CONFIGURED, PYTHONPATH=str(tmp_path))
-    assert "cannot import this project. Do: install it there with pip" in told
+    assert "cannot import kubeflow_volcano. Needed: the Python library of kubeflow_volcano.platform" in told
+    assert "Do: install the wheel kubeflow-volcano" in told
+
+
+def test_a_library_of_another_version_is_refused_with_both_versions(tmp_path: Path) -> None:
+    (tmp_path / "kubeflow_volcano.py").write_text("__version__ = '0.0.9'\n")
+    told = settings(tmp_path, **CONFIGURED, PYTHONPATH=str(tmp_path))
+    assert "Found: version 0.0.9 of the Python library kubeflow-volcano" in told
+    assert f"Needed: {kubeflow_volcano.__version__}, the version of the collection" in told
+    assert "Do: install the wheel" in told
+
+
+def test_collection_and_library_have_one_version() -> None:
+    galaxy = yaml.safe_load((ROOT / "galaxy.yml").read_text("utf-8"))
+    assert galaxy["version"] == VERSION == kubeflow_volcano.__version__
+    assert f"{galaxy['namespace']}.{galaxy['name']}" == COLLECTION
 
 
 def test_every_link_of_the_collection_leads_to_a_part_of_the_checkout() -> None:

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import kubeflow_volcano
 from tests.places import ROOT
 
 TOP_LEVEL = {"CHANGELOG.md", "FILES.json", "LICENSE", "MANIFEST.json", "README.md", "docs", "galaxy.yml", "inventory"}
 TOP_LEVEL |= {"README.zh-CN.md", "examples", "meta", "playbooks", "plugins", "roles"}
 
 
-def run(program: str, *arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+def run(
+    program: str, *arguments: str | Path, cwd: Path, library: Path | None = None
+) -> subprocess.CompletedProcess[str]:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("ANSIBLE_")}
+    if library:
+        environment["PYTHONPATH"] = str(library)
     return subprocess.run(
         [Path(sys.executable).with_name(program), *arguments],
         stdout=subprocess.PIPE,
@@ -46,6 +53,25 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = run("ansible-galaxy", "collection", "install", "-p", place / "collections", archive, cwd=place)
     assert done.returncode == 0, done.stdout
     return place
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory into which the wheel is installed, without what it requires."""
+    place = tmp_path_factory.mktemp("library")
+    pip = ("-m", "pip", "--quiet", "--disable-pip-version-check", "install", "--no-deps", "--no-build-isolation")
+    done = run("python", *pip, "--target", place, ROOT, cwd=place)
+    assert done.returncode == 0, done.stdout
+    return place
+
+
+def played(installed: Path, library: Path, tasks: list[dict[str, Any]], **play: Any) -> str:
+    """What Ansible prints of a play that is in no collection and names none, with the library of the wheel."""
+    whole = {"hosts": "localhost", "gather_facts": False, "tasks": tasks, **play}
+    (installed / "full.yml").write_text(json.dumps([whole]), "utf-8")
+    done = run("ansible-playbook", "-i", "localhost,", "-c", "local", "full.yml", cwd=installed, library=library)
+    assert done.returncode == 0, done.stdout
+    return done.stdout
 
 
 def test_the_archive_holds_what_ansible_uses_and_nothing_else(installed: Path) -> None:
@@ -89,6 +115,73 @@ def test_modules_that_run_on_hosts_are_found_by_short_names_from_its_roles_and_p
     for done in (as_role, as_playbook):
         assert "preflight: 1 of 1 hosts answered" in done.stdout, done.stdout
         assert "Traceback" not in done.stdout
+
+
+@pytest.mark.long
+@pytest.mark.upstream
+def test_a_play_of_ones_own_plans_by_full_names_with_the_wheel_alone(
+    installed: Path, library: Path, upstream_dir: Path
+) -> None:
+    variables = {
+        "kubeflow_components": ["local-path"],
+        "local_path_version": "0.0.20",
+        "local_path_source": str(upstream_dir / "local-path-storage-0.0.20.yaml"),
+        "plan_directory": str(installed / "plan"),
+    }
+    tasks: list[dict[str, Any]] = [
+        {"kubeflow_volcano.platform.kfv_settings": {"variables": variables}, "register": "found"},
+        {"kubeflow_volcano.platform.kfv_plan": {}},
+        {"kubeflow_volcano.platform.kfv_images": {"probe": False}},
+    ]
+    defaults = {"group/kubeflow_volcano.platform.platform": {"settings": "{{ found.settings }}"}}
+    said = played(installed, library, tasks, module_defaults=defaults)
+    assert "by no rule" in said
+    plan = json.loads((installed / "plan" / "plan.json").read_text("utf-8"))
+    assert plan["schema"] == "kfv.plan/v1"
+    assert {step["component"] for step in plan["steps"]} == {"local-path"}
+
+
+@pytest.mark.long
+def test_actions_find_their_modules_for_hosts_from_a_play_of_ones_own(installed: Path, library: Path) -> None:
+    """A name of this machine stands for a host, whether it has a container runtime or not."""
+    names = ("kfv_volumes", "kfv_pull", "kfv_containerd", "kfv_host_preflight")
+    given = {
+        "kfv_volumes": {"step": "judge", "path": str(installed / "volumes")},
+        "kfv_pull": {"step": "list"},
+        "kfv_containerd": {"step": "look"},
+        "kfv_host_preflight": {"step": "look", "plan": "{{ plan }}"},
+    }
+    tasks: list[dict[str, Any]] = [
+        {"kubeflow_volcano.platform.kfv_host_preflight": {"step": "plan"}, "register": "plan"},
+        *(
+            {f"kubeflow_volcano.platform.{name}": given[name], "register": name, "ignore_errors": True}
+            for name in names
+        ),
+        {"ansible.builtin.copy": {"content": "{{ answers | to_json }}", "dest": str(installed / "answers.json")}},
+    ]
+    answers = "{{ dict(names | zip(names | map('extract', vars))) }}"
+    variables = {"ansible_python_interpreter": sys.executable, "names": list(names), "answers": answers}
+    said = played(installed, library, tasks, vars=variables)
+    found = json.loads((installed / "answers.json").read_text("utf-8"))
+    assert found["kfv_volumes"]["directory"]["path"] == str(installed / "volumes")
+    assert found["kfv_pull"].keys() & {"images", "unusable"}, found["kfv_pull"]
+    assert found["kfv_containerd"].keys() >= {"problems"}, found["kfv_containerd"]
+    assert found["kfv_host_preflight"]["facts"]["machine"]["cpus"] > 0
+    assert "Traceback" not in said
+
+
+@pytest.mark.long
+def test_the_library_beside_it_has_to_be_of_its_version(installed: Path, library: Path) -> None:
+    other = installed / "other"
+    shutil.copytree(library, other, symlinks=True)
+    (other / "kubeflow_volcano/__init__.py").write_text('__version__ = "9.9.9"\n', "utf-8")
+    name = "kubeflow_volcano.platform.kfv_settings"
+    done = run("ansible", "localhost", "-c", "local", "-m", name, cwd=installed, library=other)
+    said = " ".join(done.stdout.split())
+    assert done.returncode != 0
+    assert "Found: version 9.9.9 of the Python library kubeflow-volcano" in said
+    assert f"Needed: {kubeflow_volcano.__version__}, the version of the collection" in said
+    assert "Do: install the wheel" in said
 
 
 def test_its_output_for_many_hosts_can_be_chosen(installed: Path) -> None:

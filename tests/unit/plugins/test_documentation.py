@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.library import COLLECTION
 from tests.places import ROOT
 
 ACTIONS = sorted((ROOT / "plugins" / "action").glob("*.py"))
@@ -51,6 +52,12 @@ def test_there_are_plugins_and_a_documented_one_is_an_action_that_people_call() 
     assert {path.stem for path in PUBLIC} <= {path.stem for path in ACTIONS}
 
 
+def test_the_action_group_has_every_plugin_that_takes_settings() -> None:
+    runtime = yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text("utf-8"))
+    taking = [path.stem for path in ACTIONS if "settings" in accepted_by(path.stem)]
+    assert runtime["action_groups"] == {"platform": taking}
+
+
 def test_every_other_module_runs_on_hosts_and_says_what_it_takes() -> None:
     for path in MODULES:
         if path not in PUBLIC:
@@ -84,7 +91,8 @@ def test_check_and_diff_mode_are_stated(module: Path) -> None:
 def test_examples_use_the_plugin_with_options_that_exist(module: Path) -> None:
     tasks = yaml.safe_load(loaded("modules", module.stem).EXAMPLES)
     accepted = accepted_by(module.stem)
-    used = [task[module.stem] or {} for task in tasks if module.stem in task]
+    name = f"{COLLECTION}.{module.stem}"
+    used = [task[name] or {} for task in tasks if name in task]
     assert used
     assert [set(options) - set(accepted) for options in used if set(options) - set(accepted)] == []
 
