@@ -26,9 +26,14 @@ class _Terminated(BaseException):
     """SIGTERM arrived."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns a code of `kubeflow_volcano.problems.Exit`, or that of the program of `exec`."""
-    options = _parser().parse_args(arguments)
+def main(arguments: Sequence[str] | None = None, program: str = _PROGRAM) -> int:
+    """Run one command; returns a code of `kubeflow_volcano.problems.Exit`, or that of the program of `exec`.
+
+    Args:
+        arguments: what follows the program's name; by default those of this process.
+        program: how it was called, for usage, help and what to do after an interruption.
+    """
+    options = _parser(program).parse_args(arguments)
     former = signal.signal(signal.SIGTERM, _terminate)
     try:
         return _COMMANDS[options.command](options)
@@ -37,8 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return error.exit_code
     except (KeyboardInterrupt, _Terminated) as error:
         sys.stderr.write(
-            f"Interrupted. `{_PROGRAM} up --name {options.name}` continues from here, "
-            f"`{_PROGRAM} down --name {options.name}` removes the cluster.\n"
+            f"Interrupted. `{program} up --name {options.name}` continues from here, "
+            f"`{program} down --name {options.name}` removes the cluster.\n"
         )
         return Exit.TERMINATED if isinstance(error, _Terminated) else Exit.INTERRUPTED
     finally:
@@ -49,9 +54,11 @@ def _terminate(_number: int, _frame: FrameType | None) -> None:
     raise _Terminated
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(program: str) -> argparse.ArgumentParser:
     default = RehearsalSpec()
-    parser = argparse.ArgumentParser(prog=_PROGRAM, description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog=program, description="Run a real Kubernetes on this machine: the rehearsal cluster."
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     for name, summary in (
         ("up", "create the cluster, or change it to match the options"),

@@ -46,6 +46,7 @@ ALLOWED: Mapping[str, set[str]] = {
         "kubeflow_volcano.experiment",
         "kubeflow_volcano.hosts",
     },
+    "kubeflow_volcano.command": {"kubeflow_volcano.rehearsal", "validators"},
     "plugins": {
         "gang_demo",
         "kubeflow_volcano.catalog",

@@ -12,7 +12,7 @@ from pathlib import Path
 from kubeflow_volcano.problems import Exit, InvalidInput, NotWritten, Problem, ProblemsError
 from kubeflow_volcano.progress import silent, to_stderr
 from validators.cli import explaining, manual, rbac
-from validators.cli.parser import options, parse
+from validators.cli.parser import PROGRAM, options, parse
 from validators.report import console
 from validators.run.clusters import directory_of, named, validate_all
 from validators.run.runner import validate
@@ -21,10 +21,16 @@ from validators.run.selection import select
 __all__ = ["main"]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit code."""
+def main(arguments: Sequence[str] | None = None, program: str = PROGRAM, *, only_validate: bool = False) -> int:
+    """Run one command; returns its exit code.
+
+    Args:
+        arguments: what follows the program's name; by default those of this process.
+        program: how it was called, for usage and help.
+        only_validate: take no other command.
+    """
     try:
-        parsed = parse(arguments)
+        parsed = parse(arguments, program, only_validate=only_validate)
         return _COMMANDS[parsed.command](parsed)
     except ProblemsError as error:
         for problem in error.problems:

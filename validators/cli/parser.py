@@ -13,7 +13,9 @@ from kubeflow_volcano.problems import InvalidInput, Problem
 from validators.language.catalog import ENGLISH, LANGUAGES
 from validators.run.options import AUTO, Options
 
-__all__ = ["options", "parse", "parser"]
+__all__ = ["PROGRAM", "options", "parse", "parser"]
+
+PROGRAM = "python -m validators"
 
 _KUBECONFIG = "default: $KUBECONFIG, ~/.kube/config, in-cluster"
 _CONTEXT = "default: the kubeconfig's current context"
@@ -22,33 +24,19 @@ exit codes: 0 gate met, 1 a check failed, 2 invalid options, 3 incomplete, 4 war
 6 probe objects left behind, 7 report not written, 130 and 143 interrupted"""
 
 
-def parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line."""
+def parser(program: str = PROGRAM, *, only_validate: bool = False) -> argparse.ArgumentParser:
+    """The parser of the whole command line, with or without the commands beside the validation."""
     whole = argparse.ArgumentParser(
-        prog="python -m validators",
+        prog=program,
         description="Validate a Kubernetes cluster with Kubeflow and Volcano: read it, probe it, report what to do.",
         epilog=_EXITS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    commands = whole.add_subparsers(dest="command", metavar="{list,explain,rbac}", title="other commands")
-    _language(commands.add_parser("list", help="print every check in one line"), default=argparse.SUPPRESS)
-    _explain(
-        commands.add_parser(
-            "explain",
-            help="print what a check claims and what to do when it fails; why a job does not start; or what is wrong "
-            "with the manifest of a job",
-            usage="python -m validators explain CHECK [CHECK ...]\n"
-            "       python -m validators explain job NAMESPACE/NAME [--kind KIND] [--json]\n"
-            "       python -m validators explain manifest FILE [FILE ...] [--fix] [--offline] [--json]",
-            allow_abbrev=False,
-        )
-    )
-    _rbac(
-        commands.add_parser(
-            "rbac", help="print the least permissions of a run, for `kubectl apply -f -`", allow_abbrev=False
-        )
-    )
+    if only_validate:
+        whole.set_defaults(command=None)
+    else:
+        _other_commands(whole, program)
     _clusters(whole.add_argument_group("cluster"))
     _installation(whole.add_argument_group("expected installation"))
     checks = whole.add_argument_group("checks")
@@ -67,13 +55,36 @@ def parser() -> argparse.ArgumentParser:
     return whole
 
 
-def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+def _other_commands(whole: argparse.ArgumentParser, program: str) -> None:
+    commands = whole.add_subparsers(dest="command", metavar="{list,explain,rbac}", title="other commands")
+    _language(commands.add_parser("list", help="print every check in one line"), default=argparse.SUPPRESS)
+    _explain(
+        commands.add_parser(
+            "explain",
+            help="print what a check claims and what to do when it fails; why a job does not start; or what is wrong "
+            "with the manifest of a job",
+            usage=f"{program} explain CHECK [CHECK ...]\n"
+            f"       {program} explain job NAMESPACE/NAME [--kind KIND] [--json]\n"
+            f"       {program} explain manifest FILE [FILE ...] [--fix] [--offline] [--json]",
+            allow_abbrev=False,
+        )
+    )
+    _rbac(
+        commands.add_parser(
+            "rbac", help="print the least permissions of a run, for `kubectl apply -f -`", allow_abbrev=False
+        )
+    )
+
+
+def parse(
+    arguments: Sequence[str] | None, program: str = PROGRAM, *, only_validate: bool = False
+) -> argparse.Namespace:
     """The parsed command line; options of `explain` may stand among its words.
 
     Raises:
         SystemExit: it cannot be parsed; argparse has printed why.
     """
-    whole = parser()
+    whole = parser(program, only_validate=only_validate)
     parsed, rest = whole.parse_known_args(arguments)
     if rest and (parsed.command != "explain" or any(word.startswith("-") and word != "-" for word in rest)):
         whole.error(f"unrecognized arguments: {' '.join(rest)}")
