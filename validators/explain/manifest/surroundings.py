@@ -134,4 +134,7 @@ def _schemas(cluster: Cluster, manifests: Sequence[Manifest]) -> Mapping[str, Sc
         except ApiError as error:
             if error.status != HTTPStatus.NOT_FOUND:
                 raise
+            if cluster.kinds(version):
+                message = f"the API server has no OpenAPI v3 schemas of {version}: unknown fields were not judged."
+                return Unread("NoSchemas", message, "judge against Kubernetes 1.24 or later, which has them.")
     return found
