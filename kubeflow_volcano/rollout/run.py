@@ -18,6 +18,7 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.account.stored import keep_password
+from kubeflow_volcano.rollout.gang.handover import wait_for_former_pods
 from kubeflow_volcano.rollout.gang.replicas import delete_unused_companions
 from kubeflow_volcano.rollout.gang.wiring import OPERATORS, operator_deployment, restart_older_operators
 from kubeflow_volcano.rollout.patches.volcano import OPTIONAL_WEBHOOKS
@@ -139,7 +140,9 @@ def _finish(engine: Engine, prepared: Prepared) -> None:
     operators = [part for part in prepared.scope.parts if part.name in OPERATORS]
     declared = [(part, operator_deployment(part, prepared.desired.parts[part.name])) for part in operators]
     unready = engine.result().unready
-    restart_older_operators(engine, settings, [(part, obj) for part, obj in declared if Ref.of(obj) not in unready])
+    ready = [(part, obj) for part, obj in declared if Ref.of(obj) not in unready]
+    restart_older_operators(engine, settings, ready)
+    wait_for_former_pods(engine, [obj for _, obj in ready])
 
 
 def _queues(engine: Engine, settings: Settings) -> None:

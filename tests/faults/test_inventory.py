@@ -70,7 +70,7 @@ all:
   vars:
     kubeflow_relase: "1.9.1"
     validation_strict: "yes"
-    gang_scheduling_wait: 1
+    gang_scheduling_schedulers: 1
     rehearsal_cluster_gpu_nodes: "1"
     kubeflow_wait_timeout_seconds: 010.5
     volcano_version:
@@ -85,7 +85,7 @@ def test_all_mistakes_of_an_inventory_are_told_at_once_with_the_word_that_was_me
         "kubeflow_relase",
         "Did you mean kubeflow_release?",
         "validation_strict",
-        "gang_scheduling_wait",
+        "gang_scheduling_schedulers",
         "rehearsal_cluster_gpu_nodes",
         "volcano_version",
         "kubeflow_components: [volcano]",

@@ -62,7 +62,7 @@ def test_a_rollout_of_volcano_is_done_when_its_scheduler_has_made_the_default_qu
 ) -> None:
     events: list[str] = []
     monkeypatch.setattr(run, "reconcile_queues", lambda *_: events.append("reconciled"))
-    for name in ("delete_unused_companions", "restart_older_operators"):
+    for name in ("delete_unused_companions", "restart_older_operators", "wait_for_former_pods"):
         monkeypatch.setattr(run, name, lambda *_: None)
 
     def wait(refs: list[Ref]) -> bool:

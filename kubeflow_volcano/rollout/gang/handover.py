@@ -1,0 +1,42 @@
+"""The end of an operator's former pods, which act on jobs by their former flags until they have stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kubeflow_volcano.apply.engine import Engine
+from kubeflow_volcano.apply.problems import refusal
+from kubeflow_volcano.apply.removing.ending import wait_for_end
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.objects import Object, Ref
+
+__all__ = ["wait_for_former_pods"]
+
+_KILL_SECONDS = 10
+"""What the kubelet may take beyond a pod's grace period. Pods of a lost node never end, so the wait does."""
+
+
+def wait_for_former_pods(run: Engine, deployments: Iterable[Object]) -> None:
+    """Wait until no pod of these Deployments is terminating, for its grace period and a little more.
+
+    A Deployment is complete while former pods still stop, and both handle the jobs that arrive then.
+    """
+    if run.check:
+        return
+    try:
+        for deployment in deployments:
+            former = _terminating(run, deployment)
+            grace = max((pod["metadata"].get("deletionGracePeriodSeconds") or 0 for pod in former), default=0)
+            uids = {Ref.of(pod): pod["metadata"]["uid"] for pod in former}
+            wait_for_end(run.cluster, uids, run.deadline.at_most(grace + _KILL_SECONDS), run.progress)
+    except ApiError as error:
+        run.add_problem(refusal(run.cluster, error))
+
+
+def _terminating(run: Engine, deployment: Object) -> list[Object]:
+    live = run.cluster.get(Ref.of(deployment))
+    if live is None:
+        return []
+    labels = ",".join(f"{key}={value}" for key, value in live["spec"]["selector"]["matchLabels"].items())
+    pods = run.cluster.list("v1", "Pod", namespace=live["metadata"]["namespace"], labels=labels).items
+    return [pod for pod in pods if "deletionTimestamp" in pod["metadata"]]
