@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import ModuleType
 
-from gang_demo.play.stand import Case
-from gang_demo.scenarios import (
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.gang_demo.play.stand import Case
+from kubeflow_volcano.gang_demo.scenarios import (
     binpack,
     elastic,
     job_kinds,
@@ -18,7 +19,6 @@ from gang_demo.scenarios import (
     two_jobs,
     volcano_job,
 )
-from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.problems import InvalidInput, Problem
 
 __all__ = ["CASES", "NAMES", "describe", "require_kinds", "select_cases"]

@@ -14,8 +14,8 @@ from collections import Counter
 from pathlib import Path
 
 from kubeflow_volcano.progress import silent
-from validators.report.document import Report
-from validators.run.runner import Options, validate
+from kubeflow_volcano.validators.report.document import Report
+from kubeflow_volcano.validators.run.runner import Options, validate
 
 __all__ = ["main"]
 

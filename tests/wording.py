@@ -15,15 +15,15 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
+from kubeflow_volcano.validators.cli.manual import ALL_CHECKS
+from kubeflow_volcano.validators.core.check import FAMILIES
+from kubeflow_volcano.validators.core.consequences import NOT_NEEDED, REASON
+from kubeflow_volcano.validators.core.outcome import Severity, Status
+from kubeflow_volcano.validators.core.results import Verdict
+from kubeflow_volcano.validators.language.catalog import catalog_of
+from kubeflow_volcano.validators.language.translation import untranslated
+from kubeflow_volcano.validators.report.summary import WORDS
 from tests.places import ROOT
-from validators.cli.manual import ALL_CHECKS
-from validators.core.check import FAMILIES
-from validators.core.consequences import NOT_NEEDED, REASON
-from validators.core.outcome import Severity, Status
-from validators.core.results import Verdict
-from validators.language.catalog import catalog_of
-from validators.language.translation import untranslated
-from validators.report.summary import WORDS
 
 __all__ = ["claims", "labels", "messages", "missing_labels", "missing_messages", "missing_texts", "remedies"]
 

@@ -8,7 +8,7 @@ import sys
 if __name__ == "__main__":  # the imports take a second, in which an interruption must not print a traceback
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-from validators.cli.commands import main
+from kubeflow_volcano.validators.cli.commands import main
 
 __all__ = ["main"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from gang_demo.jobs.jobs import GPU
-from gang_demo.play.history import History
 from kubeflow_volcano.experiment.record import Group, Member
+from kubeflow_volcano.gang_demo.jobs.jobs import GPU
+from kubeflow_volcano.gang_demo.play.history import History
 
 __all__ = ["LONGEST_IN_PART", "Gang", "are_refused_for_gpus", "find_gang"]
 

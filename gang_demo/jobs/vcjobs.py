@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gang_demo.jobs.jobs import SUCCEED_AFTER, replicas
-from gang_demo.play.history import History
-from gang_demo.play.stand import Stand
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.gang_demo.jobs.jobs import SUCCEED_AFTER, replicas
+from kubeflow_volcano.gang_demo.play.history import History
+from kubeflow_volcano.gang_demo.play.stand import Stand
 
 __all__ = ["JOB", "QUEUE", "RESTART", "TASK", "Task", "finish", "priority_class", "queue", "vcjob"]
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from gang_demo.model import Event
 from kubeflow_volcano.cluster.metadata import SIMULATED_POD
 from kubeflow_volcano.cluster.objects import Object, conditions
 from kubeflow_volcano.cluster.watch.observer import Change, Subject
 from kubeflow_volcano.experiment.record import Group, Member, Recorder
+from kubeflow_volcano.gang_demo.model import Event
 from kubeflow_volcano.text import counted
 
 __all__ = ["JOB_NAME", "ROLE", "VCJOB_NAME", "History", "Holding", "has_succeeded", "short", "status"]

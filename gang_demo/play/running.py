@@ -7,9 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 
-from gang_demo.jobs.jobs import GPU
-from gang_demo.model import Outcome
-from gang_demo.play.stand import Case, Stand
 from kubeflow_volcano.catalog.images.names import version_tag
 from kubeflow_volcano.catalog.operator import DEPLOYMENT, version_of_image
 from kubeflow_volcano.cluster.api.client import Cluster
@@ -20,6 +17,9 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.experiment.closing import SHARED
 from kubeflow_volcano.experiment.remains import delete_all
 from kubeflow_volcano.experiment.session import ProbeRefused, Session
+from kubeflow_volcano.gang_demo.jobs.jobs import GPU
+from kubeflow_volcano.gang_demo.model import Outcome
+from kubeflow_volcano.gang_demo.play.stand import Case, Stand
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.text import counted

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from gang_demo.model import Nodes, Outcome, Title
-from gang_demo.play.history import History, short
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.watch.observer import Observer, Subject
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.experiment.session import ProbeRefused, Session
 from kubeflow_volcano.experiment.stage import PODGROUP
+from kubeflow_volcano.gang_demo.model import Nodes, Outcome, Title
+from kubeflow_volcano.gang_demo.play.history import History, short
 from kubeflow_volcano.progress import Progress
 
 __all__ = ["Case", "Course", "Stand", "no_contradiction"]

@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from gang_demo.jobs.gangs import Gang
-from gang_demo.jobs.jobs import GPU, holder, job, replicas
-from gang_demo.model import Nodes, Outcome
-from gang_demo.play.history import History
-from gang_demo.play.stand import Case, Stand, no_contradiction
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.gang_demo.jobs.gangs import Gang
+from kubeflow_volcano.gang_demo.jobs.jobs import GPU, holder, job, replicas
+from kubeflow_volcano.gang_demo.model import Nodes, Outcome
+from kubeflow_volcano.gang_demo.play.history import History
+from kubeflow_volcano.gang_demo.play.stand import Case, Stand, no_contradiction
 
 __all__ = ["CASES", "fragmentation", "manifest"]
 

@@ -19,13 +19,13 @@ from typing import Any
 
 import yaml
 
-from gang_demo.jobs.gangs import Gang
-from gang_demo.jobs.jobs import job
-from gang_demo.model import Nodes, Outcome
-from gang_demo.play.stand import Case, Stand
-from gang_demo.scenarios.job_kinds import JOBS, size_of
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.gang_demo.jobs.gangs import Gang
+from kubeflow_volcano.gang_demo.jobs.jobs import job
+from kubeflow_volcano.gang_demo.model import Nodes, Outcome
+from kubeflow_volcano.gang_demo.play.stand import Case, Stand
+from kubeflow_volcano.gang_demo.scenarios.job_kinds import JOBS, size_of
 
 __all__ = ["CASES", "manifest", "rights", "workflow"]
 

@@ -20,11 +20,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from gang_demo.jobs.gangs import LONGEST_IN_PART
-from gang_demo.jobs.vcjobs import RESTART, Task, finish, priority_class, vcjob
-from gang_demo.model import Nodes, Outcome
-from gang_demo.play.stand import Case, Course, Stand, no_contradiction
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.gang_demo.jobs.gangs import LONGEST_IN_PART
+from kubeflow_volcano.gang_demo.jobs.vcjobs import RESTART, Task, finish, priority_class, vcjob
+from kubeflow_volcano.gang_demo.model import Nodes, Outcome
+from kubeflow_volcano.gang_demo.play.stand import Case, Course, Stand, no_contradiction
 from kubeflow_volcano.text import counted
 
 __all__ = ["CASES", "Displacement", "Plan"]

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gang_demo.jobs.jobs import holder
-from gang_demo.jobs.vcjobs import RESTART, Task, queue, vcjob
-from gang_demo.play.history import History
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.gang_demo.jobs.jobs import holder
+from kubeflow_volcano.gang_demo.jobs.vcjobs import RESTART, Task, queue, vcjob
+from kubeflow_volcano.gang_demo.play.history import History
 
 __all__ = [
     "ALL",

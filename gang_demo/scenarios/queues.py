@@ -18,13 +18,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from gang_demo.jobs.gangs import LONGEST_IN_PART
-from gang_demo.jobs.jobs import GPU
-from gang_demo.jobs.vcjobs import QUEUE, finish
-from gang_demo.model import Nodes, Outcome
-from gang_demo.play.stand import Case, Course, Stand
-from gang_demo.scenarios.queue_plan import ALL, JOBS, NODE_GPUS, NODES, SIZE, WEIGHTS, Plan, jobs_with_losses
 from kubeflow_volcano.cluster.watch.observer import Subject
+from kubeflow_volcano.gang_demo.jobs.gangs import LONGEST_IN_PART
+from kubeflow_volcano.gang_demo.jobs.jobs import GPU
+from kubeflow_volcano.gang_demo.jobs.vcjobs import QUEUE, finish
+from kubeflow_volcano.gang_demo.model import Nodes, Outcome
+from kubeflow_volcano.gang_demo.play.stand import Case, Course, Stand
+from kubeflow_volcano.gang_demo.scenarios.queue_plan import (
+    ALL,
+    JOBS,
+    NODE_GPUS,
+    NODES,
+    SIZE,
+    WEIGHTS,
+    Plan,
+    jobs_with_losses,
+)
 
 __all__ = ["CASES"]
 

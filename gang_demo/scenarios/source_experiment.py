@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from gang_demo.jobs.gangs import Gang, are_refused_for_gpus, find_gang
-from gang_demo.jobs.jobs import job, replicas
-from gang_demo.model import Nodes, Outcome
-from gang_demo.play.history import ROLE, History
-from gang_demo.play.stand import Case, Stand
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.gang_demo.jobs.gangs import Gang, are_refused_for_gpus, find_gang
+from kubeflow_volcano.gang_demo.jobs.jobs import job, replicas
+from kubeflow_volcano.gang_demo.model import Nodes, Outcome
+from kubeflow_volcano.gang_demo.play.history import ROLE, History
+from kubeflow_volcano.gang_demo.play.stand import Case, Stand
 
 __all__ = ["CASES", "is_in_part", "manifest"]
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gang_demo.jobs.gangs import Gang, find_gang
-from gang_demo.jobs.jobs import job, replicas
-from gang_demo.model import Nodes, Outcome, Title
-from gang_demo.play.history import ROLE, History
-from gang_demo.play.stand import Case, Stand
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.gang_demo.jobs.gangs import Gang, find_gang
+from kubeflow_volcano.gang_demo.jobs.jobs import job, replicas
+from kubeflow_volcano.gang_demo.model import Nodes, Outcome, Title
+from kubeflow_volcano.gang_demo.play.history import ROLE, History
+from kubeflow_volcano.gang_demo.play.stand import Case, Stand
 
 __all__ = ["AFFINITY", "ANTI_AFFINITY", "CASES", "count_apart", "find_contradiction", "layout", "manifest"]
 

@@ -14,14 +14,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from gang_demo.jobs.gangs import Gang, are_refused_for_gpus, find_gang
-from gang_demo.jobs.jobs import job, replicas
-from gang_demo.model import Nodes, Outcome
-from gang_demo.play.history import History, has_succeeded
-from gang_demo.play.stand import Case, Stand
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.watch.observer import Subject
 from kubeflow_volcano.experiment.record import Member
+from kubeflow_volcano.gang_demo.jobs.gangs import Gang, are_refused_for_gpus, find_gang
+from kubeflow_volcano.gang_demo.jobs.jobs import job, replicas
+from kubeflow_volcano.gang_demo.model import Nodes, Outcome
+from kubeflow_volcano.gang_demo.play.history import History, has_succeeded
+from kubeflow_volcano.gang_demo.play.stand import Case, Stand
 
 __all__ = ["CASES", "KINDS", "are_deadlocked", "find_overlap", "have_ended", "manifest"]
 

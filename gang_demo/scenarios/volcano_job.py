@@ -15,14 +15,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gang_demo.jobs.jobs import holder
-from gang_demo.jobs.vcjobs import JOB, RESTART, TASK, Task, finish, vcjob
-from gang_demo.model import Nodes, Outcome
-from gang_demo.play.history import History
-from gang_demo.play.stand import Case, Course, Stand
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.watch.observer import Subject
 from kubeflow_volcano.experiment.record import Member
+from kubeflow_volcano.gang_demo.jobs.jobs import holder
+from kubeflow_volcano.gang_demo.jobs.vcjobs import JOB, RESTART, TASK, Task, finish, vcjob
+from kubeflow_volcano.gang_demo.model import Nodes, Outcome
+from kubeflow_volcano.gang_demo.play.history import History
+from kubeflow_volcano.gang_demo.play.stand import Case, Course, Stand
 from kubeflow_volcano.text import counted
 
 __all__ = ["CASES", "Training", "find_early_start", "find_mixed_runs", "find_plugin_faults", "manifest", "phases"]

@@ -13,12 +13,12 @@ from typing import Any
 
 import yaml
 
-from gang_demo.catalogue import CASES, describe
-from gang_demo.model import Outcome
-from gang_demo.play.stand import Case
-from gang_demo.show.picture import draw
-from gang_demo.show.report import read, side_by_side
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.gang_demo.catalogue import CASES, describe
+from kubeflow_volcano.gang_demo.model import Outcome
+from kubeflow_volcano.gang_demo.play.stand import Case
+from kubeflow_volcano.gang_demo.show.picture import draw
+from kubeflow_volcano.gang_demo.show.report import read, side_by_side
 
 __all__ = ["DIRECTORY", "PAGE", "main", "manifests", "render"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree import ElementTree as ET
 
-from gang_demo.model import Outcome
 from kubeflow_volcano.experiment.timeline import WIDTH, Picture, picture_of
+from kubeflow_volcano.gang_demo.model import Outcome
 
 __all__ = ["draw"]
 

@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from gang_demo.catalogue import CASES
-from gang_demo.model import Outcome
-from gang_demo.show.picture import draw
 from kubeflow_volcano.files import write_file
+from kubeflow_volcano.gang_demo.catalogue import CASES
+from kubeflow_volcano.gang_demo.model import Outcome
+from kubeflow_volcano.gang_demo.show.picture import draw
 from kubeflow_volcano.problems import NotWritten, Problem
 from kubeflow_volcano.text import table
 

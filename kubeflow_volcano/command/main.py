@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from kubeflow_volcano import __version__
 from kubeflow_volcano.rehearsal import __main__ as rehearsal
-from validators.cli import commands as validators
+from kubeflow_volcano.validators.cli import commands as validators
 
 __all__ = ["COMMANDS", "main"]
 

@@ -24,11 +24,11 @@ from kubeflow_volcano.rollout.images.report.image_list import report as images_o
 from kubeflow_volcano.rollout.settings.hosts import hosts_of_cluster, node_name
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.text import few
-from validators.core.expectations import Expectations
-from validators.core.inventory import Inventory
-from validators.hosts.system import ALWAYS_BUILT, ARCHITECTURES
-from validators.language.catalog import ENGLISH, LANGUAGES
-from validators.run.preflight import Options, preflight, repairs
+from kubeflow_volcano.validators.core.expectations import Expectations
+from kubeflow_volcano.validators.core.inventory import Inventory
+from kubeflow_volcano.validators.hosts.system import ALWAYS_BUILT, ARCHITECTURES
+from kubeflow_volcano.validators.language.catalog import ENGLISH, LANGUAGES
+from kubeflow_volcano.validators.run.preflight import Options, preflight, repairs
 
 _LOOK = "__preflight_look"
 """Variable in which the role registers each host's answer of the step look."""

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, display, show
-from gang_demo.catalogue import require_kinds, select_cases
-from gang_demo.model import Outcome
-from gang_demo.play.configuration import wait_until_read
-from gang_demo.play.running import play_all
-from gang_demo.play.stand import Case
-from gang_demo.show.report import read, side_by_side, write
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.gang_demo.catalogue import require_kinds, select_cases
+from kubeflow_volcano.gang_demo.model import Outcome
+from kubeflow_volcano.gang_demo.play.configuration import wait_until_read
+from kubeflow_volcano.gang_demo.play.running import play_all
+from kubeflow_volcano.gang_demo.play.stand import Case
+from kubeflow_volcano.gang_demo.show.report import read, side_by_side, write
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.rehearsal.cluster.simulated_nodes import require_rehearsal_cluster, sync
 from kubeflow_volcano.rehearsal.spec import RehearsalSpec

@@ -21,9 +21,9 @@ from kubeflow_volcano.rollout.settings.hosts import (
 from kubeflow_volcano.rollout.settings.settings import parse
 from kubeflow_volcano.rollout.settings.variables import SECRETS, is_public, unread
 from kubeflow_volcano.text import few
-from validators.checks import CHECKS
-from validators.hosts import CHECKS as HOST_CHECKS
-from validators.run.selection import select, waivers
+from kubeflow_volcano.validators.checks import CHECKS
+from kubeflow_volcano.validators.hosts import CHECKS as HOST_CHECKS
+from kubeflow_volcano.validators.run.selection import select, waivers
 
 
 class ActionModule(Action):

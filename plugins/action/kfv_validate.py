@@ -21,12 +21,12 @@ from kubeflow_volcano.rollout.account.stored import kept_password
 from kubeflow_volcano.rollout.desired import desired
 from kubeflow_volcano.rollout.images.rename.rules import renamed
 from kubeflow_volcano.rollout.settings.settings import Settings
-from validators.checks import CHECKS
-from validators.checks.reach.planned_images import images_in
-from validators.language.catalog import ENGLISH, LANGUAGES
-from validators.probes.network.credentials import VARIABLE
-from validators.run.runner import Options, validate
-from validators.run.selection import select
+from kubeflow_volcano.validators.checks import CHECKS
+from kubeflow_volcano.validators.checks.reach.planned_images import images_in
+from kubeflow_volcano.validators.language.catalog import ENGLISH, LANGUAGES
+from kubeflow_volcano.validators.probes.network.credentials import VARIABLE
+from kubeflow_volcano.validators.run.runner import Options, validate
+from kubeflow_volcano.validators.run.selection import select
 
 
 class ActionModule(Action):

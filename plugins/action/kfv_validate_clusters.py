@@ -12,10 +12,10 @@ from ansible.utils.display import Display
 
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action
 from kubeflow_volcano.problems import Exit, Problem
-from validators.language.catalog import ENGLISH, LANGUAGES
-from validators.report.clusters import Combined, Judged, describe_verdicts
-from validators.report.console import render_clusters
-from validators.report.files import write_clusters
+from kubeflow_volcano.validators.language.catalog import ENGLISH, LANGUAGES
+from kubeflow_volcano.validators.report.clusters import Combined, Judged, describe_verdicts
+from kubeflow_volcano.validators.report.console import render_clusters
+from kubeflow_volcano.validators.report.files import write_clusters
 
 _RUN = "__validation_run"
 """Variable in which the role registers each cluster's answer of kfv_validate."""

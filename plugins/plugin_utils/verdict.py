@@ -8,8 +8,8 @@ from ansible.utils.color import ANSIBLE_COLOR
 from ansible.utils.display import Display
 
 from kubeflow_volcano.text import few
-from validators.report.console import render
-from validators.report.document import Report
+from kubeflow_volcano.validators.report.console import render
+from kubeflow_volcano.validators.report.document import Report
 
 __all__ = ["result_of"]
 

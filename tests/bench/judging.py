@@ -17,9 +17,9 @@ from typing import Any
 
 from kubeflow_volcano.cluster.api.client import Cluster, Listing
 from kubeflow_volcano.progress import to_stderr
+from kubeflow_volcano.validators.run.runner import Options, validate
+from kubeflow_volcano.validators.subjects.pods import WINDOW
 from tests.bench.ours import peak_mib
-from validators.run.runner import Options, validate
-from validators.subjects.pods import WINDOW
 
 _WINDOW_SECONDS = 1.0
 

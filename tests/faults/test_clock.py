@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from kubeflow_volcano.progress import silent
+from kubeflow_volcano.validators.run.runner import Options, validate
 from tests.faults.proxy import FaultProxy, proxied
 from tests.integration.breaking import bad, judge
-from validators.run.runner import Options, validate
 
 pytestmark = pytest.mark.cluster
 

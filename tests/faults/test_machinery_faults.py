@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from kubeflow_volcano.progress import silent
+from kubeflow_volcano.validators.checks import CHECKS
+from kubeflow_volcano.validators.core.timing import Timing
+from kubeflow_volcano.validators.run.runner import Options, validate
 from tests.faults.proxy import RESET, Asked, Fault, FaultProxy, cut, proxied, slow, status
 from tests.integration.breaking import Findings, bad, judge
-from validators.checks import CHECKS
-from validators.core.timing import Timing
-from validators.run.runner import Options, validate
 
 pytestmark = pytest.mark.cluster
 

@@ -15,11 +15,11 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rehearsal.cluster.status import read_status
+from kubeflow_volcano.validators.core.results import Verdict
+from kubeflow_volcano.validators.report.document import Report
+from kubeflow_volcano.validators.run.runner import Options, validate
 from tests.faults.proxy import HUNG, RESET, Asked, Fault, FaultProxy, cut, proxied, slow, status
 from tests.faults.rolling import often
-from validators.core.results import Verdict
-from validators.report.document import Report
-from validators.run.runner import Options, validate
 
 pytestmark = pytest.mark.cluster
 

@@ -17,9 +17,9 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.watch.waiting import wait_ready
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import silent
+from kubeflow_volcano.validators.core.timing import Timing
+from kubeflow_volcano.validators.run.runner import Options, validate
 from tests.waiting import until
-from validators.core.timing import Timing
-from validators.run.runner import Options, validate
 
 STATIC = ("reach", "machinery", "workloads", "F1", "F3", "F4", "F5", "operator")
 Findings = Mapping[str, tuple[str, str]]

@@ -9,9 +9,9 @@ import pytest
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.progress import silent
-from validators.core.timing import Timing
-from validators.report.document import Report
-from validators.run.runner import Options, validate
+from kubeflow_volcano.validators.core.timing import Timing
+from kubeflow_volcano.validators.report.document import Report
+from kubeflow_volcano.validators.run.runner import Options, validate
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 

@@ -23,11 +23,11 @@ from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rehearsal.build.generation import load_generation
 from kubeflow_volcano.rehearsal.build.kept import Tools
 from kubeflow_volcano.rehearsal.build.tools import ensure_tools
+from kubeflow_volcano.validators.core.timing import Timing
+from kubeflow_volcano.validators.probes.acceptance.examples import PROFILE
+from kubeflow_volcano.validators.run.runner import Options, validate
 from tests.bench.plane import Plane
 from tests.integration.test_examples import of_release, served
-from validators.core.timing import Timing
-from validators.probes.acceptance.examples import PROFILE
-from validators.run.runner import Options, validate
 
 pytestmark = [pytest.mark.cluster, pytest.mark.upstream, pytest.mark.timeout(600)]
 

@@ -21,6 +21,8 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.rollout.gang.rights import is_allowed
+from kubeflow_volcano.validators.checks import CHECKS
+from kubeflow_volcano.validators.core.timing import Timing
 from tests.integration.breaking import (
     Findings,
     absent,
@@ -34,8 +36,6 @@ from tests.integration.breaking import (
     turned_off,
 )
 from tests.waiting import at_last, until
-from validators.checks import CHECKS
-from validators.core.timing import Timing
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 

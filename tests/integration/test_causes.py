@@ -15,10 +15,10 @@ import pytest
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.rehearsal.cluster.status import read_status
+from kubeflow_volcano.validators.core.consequences import REASON
+from kubeflow_volcano.validators.core.timing import Timing
 from tests.integration.breaking import Findings, absent, bad, judge, made, patched, space
 from tests.waiting import until
-from validators.core.consequences import REASON
-from validators.core.timing import Timing
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 

@@ -12,14 +12,14 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.experiment.pods import SCRIPT_RESOURCES, probe_pod
 from kubeflow_volcano.experiment.session import Options
+from kubeflow_volcano.validators.checks.volcano import aftermath
+from kubeflow_volcano.validators.checks.volcano.aftermath import PREVIOUS_LOGS
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import Status
+from kubeflow_volcano.validators.core.resources import RESOURCES
 from tests.integration.breaking import judge, made, space
 from tests.samples.facts import with_volcano
 from tests.waiting import until
-from validators.checks.volcano import aftermath
-from validators.checks.volcano.aftermath import PREVIOUS_LOGS
-from validators.core.facts import Facts
-from validators.core.outcome import Status
-from validators.core.resources import RESOURCES
 
 pytestmark = pytest.mark.cluster
 

@@ -18,12 +18,12 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import silent
+from kubeflow_volcano.validators.checks import CHECKS
+from kubeflow_volcano.validators.core.outcome import Outcome
+from kubeflow_volcano.validators.core.timing import Timing
+from kubeflow_volcano.validators.run.runner import Options, validate
 from tests.integration.breaking import Findings, bad, judge, made, patched, pods_of, space
 from tests.waiting import until
-from validators.checks import CHECKS
-from validators.core.outcome import Outcome
-from validators.core.timing import Timing
-from validators.run.runner import Options, validate
 
 pytestmark = pytest.mark.cluster
 

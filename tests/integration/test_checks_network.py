@@ -12,13 +12,13 @@ import pytest
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import silent
+from kubeflow_volcano.validators.core.outcome import Outcome
+from kubeflow_volcano.validators.probes.acting import ProbeOptions
+from kubeflow_volcano.validators.probes.network.credentials import VARIABLE
+from kubeflow_volcano.validators.probes.network.front_door import SERVICE
+from kubeflow_volcano.validators.run.runner import Options, validate
 from tests.integration.breaking import Findings, leftovers, made, patched, space
 from tests.waiting import at_last, until
-from validators.core.outcome import Outcome
-from validators.probes.acting import ProbeOptions
-from validators.probes.network.credentials import VARIABLE
-from validators.probes.network.front_door import SERVICE
-from validators.run.runner import Options, validate
 
 pytestmark = pytest.mark.cluster
 

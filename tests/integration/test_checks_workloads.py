@@ -17,11 +17,11 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.pods.exec import execute
 from kubeflow_volcano.progress import silent
+from kubeflow_volcano.validators.core.outcome import Outcome
+from kubeflow_volcano.validators.core.timing import Timing
+from kubeflow_volcano.validators.run.runner import Options, validate
 from tests.integration.breaking import absent, bad, judge, made, patched, pods_of
 from tests.waiting import until
-from validators.core.outcome import Outcome
-from validators.core.timing import Timing
-from validators.run.runner import Options, validate
 
 pytestmark = pytest.mark.cluster
 

@@ -11,6 +11,8 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 
 from kubeflow_volcano.problems import Exit
+from kubeflow_volcano.validators.report.clusters import Combined, Judged
+from kubeflow_volcano.validators.report.files import write_clusters
 from tests.integration.test_report_browser import (
     LOWEST_CONTRAST,
     LOWEST_CONTRAST_OF_SHAPES,
@@ -24,8 +26,6 @@ from tests.integration.test_report_browser import (
 )
 from tests.samples import reports as samples
 from tests.samples.clusters import PROBLEM, crowd, judged
-from validators.report.clusters import Combined, Judged
-from validators.report.files import write_clusters
 
 __all__ = ["browser"]  # a fixture, by its name
 

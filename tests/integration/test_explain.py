@@ -19,10 +19,10 @@ from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput
-from validators.__main__ import main
-from validators.explain.model import Explanation, State
-from validators.explain.reading.situation import read_situation, rules
-from validators.explain.stages import explain
+from kubeflow_volcano.validators.__main__ import main
+from kubeflow_volcano.validators.explain.model import Explanation, State
+from kubeflow_volcano.validators.explain.reading.situation import read_situation, rules
+from kubeflow_volcano.validators.explain.stages import explain
 
 pytestmark = pytest.mark.cluster
 
@@ -216,7 +216,7 @@ def test_the_command_prints_text_or_a_document(
     assert text.startswith(f"Job {SPACE}/over is not starting: 1 cause.\n")
     assert "the gang requests 1.4, 0 of 1 in use" in " ".join(text.split())
     assert main([*given, "--json", "--kind", "vcjob"]) == 1
-    schema = json.loads(files("validators").joinpath("schemas/explanation.v1.json").read_text("utf-8"))
+    schema = json.loads(files("kubeflow_volcano.validators").joinpath("schemas/explanation.v1.json").read_text("utf-8"))
     jsonschema.validate(json.loads(capsys.readouterr().out), schema)
 
 

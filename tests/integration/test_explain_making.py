@@ -9,11 +9,11 @@ import pytest
 from kubeflow_volcano.catalog.images.probes import PAUSE
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.validators.explain.model import Explanation, State
+from kubeflow_volcano.validators.explain.reading.situation import read_situation
+from kubeflow_volcano.validators.explain.stages import explain
 from tests.integration.breaking import made, patched, space
 from tests.waiting import until
-from validators.explain.model import Explanation, State
-from validators.explain.reading.situation import read_situation
-from validators.explain.stages import explain
 
 pytestmark = pytest.mark.cluster
 

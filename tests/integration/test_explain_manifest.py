@@ -14,15 +14,15 @@ from kubeflow_volcano.catalog.images.probes import PAUSE
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.validators.__main__ import main
+from kubeflow_volcano.validators.explain.manifest.judging import judge
+from kubeflow_volcano.validators.explain.manifest.model import Manifest
+from kubeflow_volcano.validators.explain.manifest.surroundings import surroundings
+from kubeflow_volcano.validators.explain.model import Finding, State
+from kubeflow_volcano.validators.explain.reading.situation import read_situation
+from kubeflow_volcano.validators.explain.stages import explain
 from tests.integration.breaking import space
 from tests.waiting import until
-from validators.__main__ import main
-from validators.explain.manifest.judging import judge
-from validators.explain.manifest.model import Manifest
-from validators.explain.manifest.surroundings import surroundings
-from validators.explain.model import Finding, State
-from validators.explain.reading.situation import read_situation
-from validators.explain.stages import explain
 
 pytestmark = pytest.mark.cluster
 

@@ -10,9 +10,9 @@ import pytest
 from kubeflow_volcano.catalog.images.probes import PAUSE
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.validators.explain.placement.nodes import Node, nodes_of
 from tests.integration.breaking import judge, made, space
 from tests.waiting import until
-from validators.explain.placement.nodes import Node, nodes_of
 
 pytestmark = pytest.mark.cluster
 

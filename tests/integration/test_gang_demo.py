@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from gang_demo.catalogue import CASES, NAMES
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.experiment.closing import SHARED
+from kubeflow_volcano.gang_demo.catalogue import CASES, NAMES
 from kubeflow_volcano.rehearsal.spec import State
 from tests.places import ROOT
 

@@ -20,15 +20,15 @@ from kubeflow_volcano.experiment.pods import probe_pod
 from kubeflow_volcano.experiment.session import Options as ProbeOptions
 from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.progress import silent
+from kubeflow_volcano.validators.checks import CHECKS
+from kubeflow_volcano.validators.checks.meta import meta
+from kubeflow_volcano.validators.core.check import Check
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, failed, passed
+from kubeflow_volcano.validators.probes.audit import audit
+from kubeflow_volcano.validators.run.runner import Options, validate
 from tests.integration.breaking import remove
 from tests.waiting import until
-from validators.checks import CHECKS
-from validators.checks.meta import meta
-from validators.core.check import Check
-from validators.core.facts import Facts
-from validators.core.outcome import Outcome, Severity, failed, passed
-from validators.probes.audit import audit
-from validators.run.runner import Options, validate
 
 pytestmark = pytest.mark.cluster
 

@@ -26,25 +26,25 @@ from kubeflow_volcano.experiment.remains import Cleanup
 from kubeflow_volcano.experiment.session import Options, Session
 from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.progress import silent
+from kubeflow_volcano.validators.checks.gang.two_gangs import two_gangs
+from kubeflow_volcano.validators.checks.operator.verdict import held_then_released, operator_verdict
+from kubeflow_volcano.validators.checks.storage.writing import consumer_can_write
+from kubeflow_volcano.validators.core.expectations import expect
+from kubeflow_volcano.validators.core.facts import Facts, Probe
+from kubeflow_volcano.validators.core.outcome import Outcome, Status
+from kubeflow_volcano.validators.core.resources import RESOURCES
+from kubeflow_volcano.validators.core.timing import Timing
+from kubeflow_volcano.validators.probes.gang.gang import GANG
+from kubeflow_volcano.validators.probes.operator.training import TRAINING_JOB
+from kubeflow_volcano.validators.probes.storage.consumers import targets
+from kubeflow_volcano.validators.probes.storage.identities import Identity
+from kubeflow_volcano.validators.probes.storage.storage import STORAGE, StorageEvidence
+from kubeflow_volcano.validators.probes.storage.writing import OPERATIONS, SCRIPT, Target, write
+from kubeflow_volcano.validators.run.runner import Options as RunOptions
+from kubeflow_volcano.validators.run.runner import validate
 from tests.integration.breaking import pods_of
 from tests.samples.gang import blamed
 from tests.waiting import until
-from validators.checks.gang.two_gangs import two_gangs
-from validators.checks.operator.verdict import held_then_released, operator_verdict
-from validators.checks.storage.writing import consumer_can_write
-from validators.core.expectations import expect
-from validators.core.facts import Facts, Probe
-from validators.core.outcome import Outcome, Status
-from validators.core.resources import RESOURCES
-from validators.core.timing import Timing
-from validators.probes.gang.gang import GANG
-from validators.probes.operator.training import TRAINING_JOB
-from validators.probes.storage.consumers import targets
-from validators.probes.storage.identities import Identity
-from validators.probes.storage.storage import STORAGE, StorageEvidence
-from validators.probes.storage.writing import OPERATIONS, SCRIPT, Target, write
-from validators.run.runner import Options as RunOptions
-from validators.run.runner import validate
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 
@@ -430,7 +430,7 @@ def test_a_probe_that_is_ended_in_the_midst_of_it_leaves_nothing_in_the_director
     where, node, path = consumer
     on_node(cluster, where, node, path, "chmod 1777 /parent/{name}")
     slow = SCRIPT.replace("try fsync", "say waiting\nwhile :; do sleep 0.2; done\ntry fsync")
-    monkeypatch.setattr("validators.probes.storage.writing.SCRIPT", slow)
+    monkeypatch.setattr("kubeflow_volcano.validators.probes.storage.writing.SCRIPT", slow)
     session, known = Session(cluster), facts_of(cluster)
     target = Target(Identity(user=CONSUMER), (), volume="v", path=path, node=node)
     acting = threading.Thread(target=lambda: write(session, target, 0, known))

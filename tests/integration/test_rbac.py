@@ -20,14 +20,19 @@ from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import silent
+from kubeflow_volcano.validators.checks import CHECKS
+from kubeflow_volcano.validators.cli import rbac
+from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.reading.permissions import (
+    CLUSTER_SCOPED,
+    allowed,
+    missing_for_probes,
+    missing_for_reading,
+)
+from kubeflow_volcano.validators.run.runner import Options, validate
+from kubeflow_volcano.validators.run.selection import select
 from tests.integration.breaking import remove
 from tests.waiting import until
-from validators.checks import CHECKS
-from validators.cli import rbac
-from validators.core.rights import Rule
-from validators.reading.permissions import CLUSTER_SCOPED, allowed, missing_for_probes, missing_for_reading
-from validators.run.runner import Options, validate
-from validators.run.selection import select
 
 pytestmark = pytest.mark.cluster
 

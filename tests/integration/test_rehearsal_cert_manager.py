@@ -21,13 +21,13 @@ from kubeflow_volcano.rehearsal.inside.placement import Rules, simulation
 from kubeflow_volcano.rehearsal.lifecycle import down, up
 from kubeflow_volcano.rehearsal.node.simulated_images import PLATFORM_IMAGES, TRAINING_IMAGES
 from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import Outcome
+from kubeflow_volcano.validators.core.timing import Timing
+from kubeflow_volcano.validators.run.runner import Options, validate
 from tests.integration.breaking import made
 from tests.integration.test_rehearsal_full import ARCHIVE, HOOKS, play
 from tests.waiting import until
-from validators.core.facts import Facts
-from validators.core.outcome import Outcome
-from validators.core.timing import Timing
-from validators.run.runner import Options, validate
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(2400)]
 

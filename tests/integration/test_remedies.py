@@ -14,14 +14,14 @@ from kubeflow_volcano.apply.waiting.webhooks import wait_for_webhooks
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import silent
+from kubeflow_volcano.validators.core.timing import Timing
+from kubeflow_volcano.validators.explain.reading.situation import read_situation
+from kubeflow_volcano.validators.explain.stages import explain
+from kubeflow_volcano.validators.run.runner import Options, validate
 from tests.integration.breaking import leftovers, space
 from tests.integration.remedies import INSTALL_AGAIN, LONG, QUICK, Broken, Remedy
 from tests.rehearsed import play
 from tests.waiting import until
-from validators.core.timing import Timing
-from validators.explain.reading.situation import read_situation
-from validators.explain.stages import explain
-from validators.run.runner import Options, validate
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 

@@ -22,8 +22,8 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from kubeflow_volcano.validators.report import files
 from tests.samples import reports as samples
-from validators.report import files
 
 OPTIONS = (
     "--headless",

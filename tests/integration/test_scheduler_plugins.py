@@ -17,6 +17,8 @@ from kubeflow_volcano.experiment.session import Options as Images
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rehearsal.spec import State
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
+from kubeflow_volcano.validators.run.options import expectations_of
+from kubeflow_volcano.validators.run.runner import Options, validate
 from tests.integration.breaking import made, space
 from tests.integration.rolling import own_sources, roll_out, wire_gang
 from tests.integration.test_rbac import (
@@ -30,8 +32,6 @@ from tests.integration.test_rbac import (
     unused,
 )
 from tests.waiting import until
-from validators.run.options import expectations_of
-from validators.run.runner import Options, validate
 
 __all__ = ["account", "recording"]  # fixtures, by their names
 

@@ -28,9 +28,9 @@ from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from kubeflow_volcano.rollout.storage.local_path import DEFAULT_CLASS
 from kubeflow_volcano.rollout.storage.static_volumes import STATIC_CLASS, objects_of
+from kubeflow_volcano.validators.run.runner import Options, validate
 from tests.integration.rolling import roll_out
 from tests.waiting import until
-from validators.run.runner import Options, validate
 
 pytestmark = pytest.mark.cluster
 

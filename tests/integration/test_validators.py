@@ -24,16 +24,16 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.watch.waiting import wait_ready
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import silent
+from kubeflow_volcano.validators.checks import CHECKS
+from kubeflow_volcano.validators.core.check import Check
+from kubeflow_volcano.validators.core.outcome import Outcome, Status
+from kubeflow_volcano.validators.core.results import Verdict
+from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.reading.permissions import allowed
+from kubeflow_volcano.validators.run.runner import Options, validate
 from tests.integration.breaking import STATIC, bad, judge, leftovers, made, patched, pods_of, settle, turned_off, vanish
 from tests.places import ROOT
 from tests.waiting import until
-from validators.checks import CHECKS
-from validators.core.check import Check
-from validators.core.outcome import Outcome, Status
-from validators.core.results import Verdict
-from validators.core.rights import Rule
-from validators.reading.permissions import allowed
-from validators.run.runner import Options, validate
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 healing = pytest.mark.usefixtures("healthy_before_and_after")
@@ -65,7 +65,7 @@ def test_everything_passes_on_a_healthy_cluster_and_the_report_is_valid(
     assert bad({item.check.id: (str(item.outcome.status), item.outcome.reason) for item in report.results}) == {}
     assert (report.summary.verdict, int(report.exit_code), report.summary.coverage) == (Verdict.PASS, 0, 1.0)
     document = json.loads((tmp_path / "latest.json").read_text())
-    schema = json.loads(files("validators").joinpath("schemas/report.v1.json").read_text())
+    schema = json.loads(files("kubeflow_volcano.validators").joinpath("schemas/report.v1.json").read_text())
     assert [error.message for error in Draft202012Validator(schema).iter_errors(document)] == []
     assert document["cleanup"]["created"] == document["cleanup"]["removed"] > 0
     system = cluster.get(Ref("v1", "Namespace", "", "kube-system"))

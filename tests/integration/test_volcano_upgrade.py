@@ -16,11 +16,11 @@ from kubeflow_volcano.rehearsal.build.generation import load_generation
 from kubeflow_volcano.rehearsal.build.tools import ensure_tools
 from kubeflow_volcano.rehearsal.lifecycle import down, up
 from kubeflow_volcano.rehearsal.spec import RehearsalSpec
+from kubeflow_volcano.validators.core.timing import Timing
+from kubeflow_volcano.validators.run.runner import Options, validate
 from tests.integration.breaking import made, space
 from tests.integration.playing import play
 from tests.waiting import until
-from validators.core.timing import Timing
-from validators.run.runner import Options, validate
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(1800)]
 

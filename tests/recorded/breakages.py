@@ -8,16 +8,14 @@ from dataclasses import replace
 import yaml
 
 from kubeflow_volcano.cluster.objects import Object, Ref
-from tests.recorded.planting import Absent, Planting, condition, crashing, terminating, unpullable, unready
-from tests.recorded.planting_certificates import another_authority
-from validators.checks.machinery.certificates import TLS_SECRETS
-from validators.checks.machinery.webhook_answers import WEBHOOK_ANSWERS
-from validators.checks.network.access import FOREIGN_ACCESS
-from validators.checks.network.sign_in import SIGN_IN
-from validators.checks.operator.common import OPERATOR_ACCESS, OPERATOR_ADMISSION, OPERATOR_LOG
-from validators.checks.reach.api_server import READY_ANSWERS
-from validators.checks.reach.clock import CLOCKS, Clocks
-from validators.core.resources import (
+from kubeflow_volcano.validators.checks.machinery.certificates import TLS_SECRETS
+from kubeflow_volcano.validators.checks.machinery.webhook_answers import WEBHOOK_ANSWERS
+from kubeflow_volcano.validators.checks.network.access import FOREIGN_ACCESS
+from kubeflow_volcano.validators.checks.network.sign_in import SIGN_IN
+from kubeflow_volcano.validators.checks.operator.common import OPERATOR_ACCESS, OPERATOR_ADMISSION, OPERATOR_LOG
+from kubeflow_volcano.validators.checks.reach.api_server import READY_ANSWERS
+from kubeflow_volcano.validators.checks.reach.clock import CLOCKS, Clocks
+from kubeflow_volcano.validators.core.resources import (
     APISERVICES,
     CERTIFICATES,
     CLAIMS,
@@ -34,11 +32,13 @@ from validators.core.resources import (
     STORAGE_CLASSES,
     VOLUMES,
 )
-from validators.subjects import webhooks
-from validators.subjects.gang.operator_flags import container_of
-from validators.subjects.gang.operators import TRAINING
-from validators.subjects.pods import WINDOW, Window
-from validators.subjects.storage_classes import default_classes, serving_workloads
+from kubeflow_volcano.validators.subjects import webhooks
+from kubeflow_volcano.validators.subjects.gang.operator_flags import container_of
+from kubeflow_volcano.validators.subjects.gang.operators import TRAINING
+from kubeflow_volcano.validators.subjects.pods import WINDOW, Window
+from kubeflow_volcano.validators.subjects.storage_classes import default_classes, serving_workloads
+from tests.recorded.planting import Absent, Planting, condition, crashing, terminating, unpullable, unready
+from tests.recorded.planting_certificates import another_authority
 
 __all__ = ["BREAKAGES", "Plant"]
 

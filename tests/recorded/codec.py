@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Ref
-from validators.core.facts import Fact
-from validators.subjects.pods import WINDOW, Window
+from kubeflow_volcano.validators.core.facts import Fact
+from kubeflow_volcano.validators.subjects.pods import WINDOW, Window
 
 __all__ = ["plain", "read_back"]
 

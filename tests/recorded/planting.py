@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
-from validators.core.facts import Fact, Facts
-from validators.core.resources import DEPLOYMENTS, ENDPOINT_SLICES, PODS, RESOURCES, SERVICES
-from validators.subjects.ownership import workload_of
+from kubeflow_volcano.validators.core.facts import Fact, Facts
+from kubeflow_volcano.validators.core.resources import DEPLOYMENTS, ENDPOINT_SLICES, PODS, RESOURCES, SERVICES
+from kubeflow_volcano.validators.subjects.ownership import workload_of
 
 __all__ = ["Absent", "Planting", "condition", "crashing", "terminating", "unpullable", "unready"]
 

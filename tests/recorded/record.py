@@ -15,14 +15,14 @@ import yaml
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.progress import to_stderr
+from kubeflow_volcano.validators.checks import CHECKS
+from kubeflow_volcano.validators.core.expectations import SCHEDULER
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.timing import Timing
+from kubeflow_volcano.validators.reading.collect import collect
+from kubeflow_volcano.validators.reading.permissions import for_gang
+from kubeflow_volcano.validators.run.options import Options, expectations_of
 from tests.recorded.recording import CLUSTERS, LIMIT, About, dump
-from validators.checks import CHECKS
-from validators.core.expectations import SCHEDULER
-from validators.core.facts import Facts
-from validators.core.timing import Timing
-from validators.reading.collect import collect
-from validators.reading.permissions import for_gang
-from validators.run.options import Options, expectations_of
 
 __all__ = ["record"]
 

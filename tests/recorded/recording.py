@@ -12,16 +12,16 @@ from typing import Any
 import yaml
 
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.validators.checks import CHECKS
+from kubeflow_volcano.validators.checks.reach.api_server import OWN_ACCESS
+from kubeflow_volcano.validators.checks.reach.clock import CLOCKS
+from kubeflow_volcano.validators.core.check import closure
+from kubeflow_volcano.validators.core.facts import Fact, Facts, Unread
+from kubeflow_volcano.validators.core.resources import RESOURCES
+from kubeflow_volcano.validators.run.options import Options, expectations_of
+from kubeflow_volcano.validators.subjects.simulation import SIMULATED_WEBHOOKS
 from tests.recorded.codec import plain, read_back
 from tests.recorded.trimming import as_read, as_recorded
-from validators.checks import CHECKS
-from validators.checks.reach.api_server import OWN_ACCESS
-from validators.checks.reach.clock import CLOCKS
-from validators.core.check import closure
-from validators.core.facts import Fact, Facts, Unread
-from validators.core.resources import RESOURCES
-from validators.run.options import Options, expectations_of
-from validators.subjects.simulation import SIMULATED_WEBHOOKS
 
 __all__ = ["CLUSTERS", "LIMIT", "About", "clusters", "dump", "load"]
 

@@ -10,12 +10,12 @@ from functools import cache
 
 import pytest
 
+from kubeflow_volcano.validators.core.consequences import REASON
+from kubeflow_volcano.validators.core.outcome import Severity, Status
 from tests.recorded.breakages import BREAKAGES
 from tests.recorded.planting import Absent, Planting
 from tests.recorded.recording import CLUSTERS, LIMIT, clusters, load
 from tests.recorded.verdicts import expected, judged, unlike_pass
-from validators.core.consequences import REASON
-from validators.core.outcome import Severity, Status
 
 BAD = {Status.FAIL, Status.ERROR}
 

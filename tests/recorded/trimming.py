@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object
-from validators.core.resources import (
+from kubeflow_volcano.validators.core.resources import (
     APISERVICES,
     CLAIMS,
     CRDS,

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 import yaml
 
 from kubeflow_volcano.progress import silent
+from kubeflow_volcano.validators.checks import CHECKS
+from kubeflow_volcano.validators.checks.reach.api_server import OWN_ACCESS
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import Status
+from kubeflow_volcano.validators.core.results import Result
+from kubeflow_volcano.validators.run.judging import Judging
 from tests.recorded.recording import CLUSTERS, clusters, load
-from validators.checks import CHECKS
-from validators.checks.reach.api_server import OWN_ACCESS
-from validators.core.facts import Facts
-from validators.core.outcome import Status
-from validators.core.results import Result
-from validators.run.judging import Judging
 
 __all__ = ["STATIC", "expected", "judged", "unlike_pass"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from kubeflow_volcano.problems import Exit, Problem
+from kubeflow_volcano.validators.report import files
+from kubeflow_volcano.validators.report.clusters import Combined, Judged
+from kubeflow_volcano.validators.report.document import Report
 from tests.samples import reports as samples
-from validators.report import files
-from validators.report.clusters import Combined, Judged
-from validators.report.document import Report
 
 __all__ = ["PROBLEM", "crowd", "judged"]
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from kubeflow_volcano.catalog.model import MinorRange
 from kubeflow_volcano.cluster.objects import Object, Ref
-from validators.core.expectations import Expectations
-from validators.core.facts import Fact, Facts
-from validators.core.resources import RESOURCES
-from validators.subjects.crds import DISCOVERY
-from validators.subjects.pods import WINDOW, Window
+from kubeflow_volcano.validators.core.expectations import Expectations
+from kubeflow_volcano.validators.core.facts import Fact, Facts
+from kubeflow_volcano.validators.core.resources import RESOURCES
+from kubeflow_volcano.validators.subjects.crds import DISCOVERY
+from kubeflow_volcano.validators.subjects.pods import WINDOW, Window
 
 __all__ = [
     "NOW",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from kubeflow_volcano.validators.checks.gang import gang
+from kubeflow_volcano.validators.core.outcome import Outcome, Status
+from kubeflow_volcano.validators.probes.gang.evidence import GangEvidence
+from kubeflow_volcano.validators.probes.gang.gang import GANG
 from tests.samples.facts import facts
-from validators.checks.gang import gang
-from validators.core.outcome import Outcome, Status
-from validators.probes.gang.evidence import GangEvidence
-from validators.probes.gang.gang import GANG
 
 __all__ = ["blamed"]
 

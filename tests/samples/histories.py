@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, cast
 
-from gang_demo.play.history import JOB_NAME, ROLE, History
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.cluster.watch.observer import Change, Subject
 from kubeflow_volcano.experiment.stage import PODGROUP
+from kubeflow_volcano.gang_demo.play.history import JOB_NAME, ROLE, History
 
 __all__ = ["deleted", "group", "history", "later", "pod", "seen"]
 

@@ -10,10 +10,10 @@ from kubeflow_volcano.catalog.model import MinorRange
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.hosts.facts import Host
 from kubeflow_volcano.hosts.kernel import SYSCTLS
+from kubeflow_volcano.validators.core.expectations import Expectations
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.inventory import Inventory
 from tests.samples.facts import NOW
-from validators.core.expectations import Expectations
-from validators.core.facts import Facts
-from validators.core.inventory import Inventory
 
 __all__ = ["answer", "broken", "facts", "host", "place", "sysctl"]
 

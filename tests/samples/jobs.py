@@ -7,19 +7,19 @@ from dataclasses import replace
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.validators.checks.operator.common import OPERATOR_ACCESS
+from kubeflow_volcano.validators.core.expectations import SCHEDULER, Expectations
+from kubeflow_volcano.validators.core.facts import Facts, Unread
+from kubeflow_volcano.validators.explain.creation.refusals import ADMISSION
+from kubeflow_volcano.validators.explain.kinds import KINDS
+from kubeflow_volcano.validators.explain.model import GROUP_NAME, Explanation
+from kubeflow_volcano.validators.explain.reading.queries import KINDS_READ
+from kubeflow_volcano.validators.explain.reading.situation import assemble
+from kubeflow_volcano.validators.explain.stages import explain
+from kubeflow_volcano.validators.reading.dry_runs import Answer
+from kubeflow_volcano.validators.subjects.crds import DISCOVERY
+from kubeflow_volcano.validators.subjects.pods import POD_NOTES, PodNotes
 from tests.samples.facts import NOW, instant
-from validators.checks.operator.common import OPERATOR_ACCESS
-from validators.core.expectations import SCHEDULER, Expectations
-from validators.core.facts import Facts, Unread
-from validators.explain.creation.refusals import ADMISSION
-from validators.explain.kinds import KINDS
-from validators.explain.model import GROUP_NAME, Explanation
-from validators.explain.reading.queries import KINDS_READ
-from validators.explain.reading.situation import assemble
-from validators.explain.stages import explain
-from validators.reading.dry_runs import Answer
-from validators.subjects.crds import DISCOVERY
-from validators.subjects.pods import POD_NOTES, PodNotes
 
 __all__ = ["event", "explained", "group", "healthy", "hooks", "member", "node", "reasons", "tfjob", "vcjob"]
 

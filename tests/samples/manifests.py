@@ -6,16 +6,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object
-from validators.core.expectations import Expectations
-from validators.core.facts import Facts, Unread
-from validators.explain.kinds import JOBSETS
-from validators.explain.manifest.judging import judge
-from validators.explain.manifest.model import FILES, Judgement, Manifest
-from validators.explain.manifest.rules.references import SERVED
-from validators.explain.manifest.schemas import SCHEMAS
-from validators.explain.manifest.surroundings import surroundings
-from validators.explain.model import Finding
-from validators.explain.reading.queries import KINDS_READ
+from kubeflow_volcano.validators.core.expectations import Expectations
+from kubeflow_volcano.validators.core.facts import Facts, Unread
+from kubeflow_volcano.validators.explain.kinds import JOBSETS
+from kubeflow_volcano.validators.explain.manifest.judging import judge
+from kubeflow_volcano.validators.explain.manifest.model import FILES, Judgement, Manifest
+from kubeflow_volcano.validators.explain.manifest.rules.references import SERVED
+from kubeflow_volcano.validators.explain.manifest.schemas import SCHEMAS
+from kubeflow_volcano.validators.explain.manifest.surroundings import surroundings
+from kubeflow_volcano.validators.explain.model import Finding
+from kubeflow_volcano.validators.explain.reading.queries import KINDS_READ
 
 __all__ = ["findings", "judged", "made", "reasons", "tfjob", "vcjob"]
 

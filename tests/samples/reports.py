@@ -12,20 +12,20 @@ from kubeflow_volcano.experiment.record import Group, Member, Moment
 from kubeflow_volcano.experiment.remains import Cleanup, Tracked
 from kubeflow_volcano.experiment.stage import Step
 from kubeflow_volcano.progress import silent
+from kubeflow_volcano.validators.checks import CHECKS
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import failed
+from kubeflow_volcano.validators.core.results import Result
+from kubeflow_volcano.validators.hosts import CHECKS as HOST_CHECKS
+from kubeflow_volcano.validators.probes.audit import CLEANUP
+from kubeflow_volcano.validators.probes.gang.evidence import GangEvidence
+from kubeflow_volcano.validators.probes.gang.gang import GANG
+from kubeflow_volcano.validators.report.document import Report
+from kubeflow_volcano.validators.run.judging import Judging
 from tests.samples.facts import NOW, deployment, facts, node, obj, pod
 from tests.samples.hosts import broken as unreachable
 from tests.samples.hosts import facts as host_facts
 from tests.samples.hosts import host
-from validators.checks import CHECKS
-from validators.core.facts import Facts
-from validators.core.outcome import failed
-from validators.core.results import Result
-from validators.hosts import CHECKS as HOST_CHECKS
-from validators.probes.audit import CLEANUP
-from validators.probes.gang.evidence import GangEvidence
-from validators.probes.gang.gang import GANG
-from validators.report.document import Report
-from validators.run.judging import Judging
 
 __all__ = ["HOSTILE", "broken", "gang", "healthy", "hostile", "large", "preflight"]
 

@@ -21,6 +21,9 @@ from tests.places import ROOT
 
 PACKAGES = ("gang_demo", "kubeflow_volcano", "plugins", "validators")
 
+LINKED = ("gang_demo", "validators")
+"""Packages of `kubeflow_volcano` whose folders stand beside it; links lead to them."""
+
 COLLECTION = "ansible_collections.kubeflow_volcano.platform."
 """How plugins import what they share; in a checkout a link leads from there to the folder `plugins`."""
 
@@ -39,29 +42,33 @@ ALLOWED: Mapping[str, set[str]] = {
     "kubeflow_volcano.hosts": {"kubeflow_volcano.catalog", "kubeflow_volcano.cluster"},
     "kubeflow_volcano.rollout": {"kubeflow_volcano.catalog", "kubeflow_volcano.cluster", "kubeflow_volcano.apply"},
     "kubeflow_volcano.rehearsal": {"kubeflow_volcano.cluster"},
-    "gang_demo": {"kubeflow_volcano.catalog", "kubeflow_volcano.cluster", "kubeflow_volcano.experiment"},
-    "validators": {
+    "kubeflow_volcano.gang_demo": {
+        "kubeflow_volcano.catalog",
+        "kubeflow_volcano.cluster",
+        "kubeflow_volcano.experiment",
+    },
+    "kubeflow_volcano.validators": {
         "kubeflow_volcano.catalog",
         "kubeflow_volcano.cluster",
         "kubeflow_volcano.experiment",
         "kubeflow_volcano.hosts",
     },
-    "kubeflow_volcano.command": {"kubeflow_volcano.rehearsal", "validators"},
+    "kubeflow_volcano.command": {"kubeflow_volcano.rehearsal", "kubeflow_volcano.validators"},
     "plugins": {
-        "gang_demo",
+        "kubeflow_volcano.gang_demo",
         "kubeflow_volcano.catalog",
         "kubeflow_volcano.cluster",
         "kubeflow_volcano.experiment",
         "kubeflow_volcano.hosts",
         "kubeflow_volcano.rehearsal",
         "kubeflow_volcano.rollout",
-        "validators",
+        "kubeflow_volcano.validators",
     },
 }
 """Room to the rooms that it may import beside itself and the ground: the modules directly in `kubeflow_volcano`."""
 
 FLOORS: Mapping[str, Sequence[set[str]]] = {
-    "validators": (
+    "kubeflow_volcano.validators": (
         {"core"},
         {"language"},
         {"subjects"},
@@ -111,7 +118,8 @@ def files() -> list[Path]:
 
 @cache
 def module_of(path: Path) -> str:
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    return f"kubeflow_volcano.{name}" if name.partition(".")[0] in LINKED else name
 
 
 def room_of(module: str) -> str | None:
@@ -119,6 +127,7 @@ def room_of(module: str) -> str | None:
     first, *rest = module.split(".")
     if first not in PACKAGES:
         return None
+    assert first not in LINKED, f"{module} is to be imported as kubeflow_volcano.{module}"
     if first != "kubeflow_volcano":
         return first
     room = f"{first}.{rest[0]}" if rest else first
@@ -181,7 +190,7 @@ def test_imports_lead_to_lower_floors(room: str) -> None:
 
 @pytest.mark.parametrize("room", FLOORS)
 def test_every_folder_has_a_floor(room: str) -> None:
-    home = ROOT / room.replace(".", "/")
+    home = ROOT / room.replace(".", "/")  # a link leads to what stands beside the library
     parts = {path.stem for path in home.glob("*.py")} | {path.parent.name for path in home.glob("*/__init__.py")}
     assert parts - {"__init__"} == set().union(*FLOORS[room])
 
@@ -254,11 +263,24 @@ def test_no_folder_of_tests_is_left_out(pytestconfig: pytest.Config) -> None:
 def test_the_test_sees_a_wrong_arrow(tmp_path: Path) -> None:
     sample = tmp_path / "sample.py"
     sample.write_text(
-        "def f():\n    from validators.core.facts import Facts\n    import kubeflow_volcano.rollout.run\n"
+        "from kubeflow_volcano.validators.core.facts import Facts\ndef f():\n    import kubeflow_volcano.rollout.run\n"
     )
-    assert [room_of(name) for _, name in imported(sample)] == ["validators", "kubeflow_volcano.rollout"]
-    assert floor_of("validators", "validators.core.facts.Facts") == 0
-    assert floor_of("validators", "kubeflow_volcano.rollout.run") is None
+    assert [room_of(name) for _, name in imported(sample)] == [
+        "kubeflow_volcano.validators",
+        "kubeflow_volcano.rollout",
+    ]
+    assert floor_of("kubeflow_volcano.validators", "kubeflow_volcano.validators.core.facts.Facts") == 0
+    assert floor_of("kubeflow_volcano.validators", "kubeflow_volcano.rollout.run") is None
+
+
+def test_packages_beside_the_library_are_in_it() -> None:
+    """A wheel has one package at its top: other distributions bring a package `validators` as well."""
+    for name in LINKED:
+        link = ROOT / "kubeflow_volcano" / name
+        assert link.is_symlink()
+        assert link.resolve() == ROOT / name
+    with pytest.raises(AssertionError, match=r"as kubeflow_volcano\.validators\.core"):
+        room_of("validators.core")
 
 
 def test_every_library_that_is_imported_is_declared() -> None:

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from validators.checks.acceptance import acceptance
-from validators.checks.gang import gang
-from validators.checks.machinery import certificates, namespaces, served, webhook_answers, webhooks
-from validators.checks.meta import meta
-from validators.checks.network import access, account, dns, gateway, login, routes, sidecars
-from validators.checks.operator import operator, trainer
-from validators.checks.reach import api_server, clock, images, legacy, node_facts, nodes, owners, versions
-from validators.checks.storage import classes, directories, own_volumes, volumes, writing
-from validators.checks.volcano import aftermath, volcano
-from validators.checks.workloads import holdings, stale, warning_events, workloads
-from validators.core.check import Check, natural
+from kubeflow_volcano.validators.checks.acceptance import acceptance
+from kubeflow_volcano.validators.checks.gang import gang
+from kubeflow_volcano.validators.checks.machinery import certificates, namespaces, served, webhook_answers, webhooks
+from kubeflow_volcano.validators.checks.meta import meta
+from kubeflow_volcano.validators.checks.network import access, account, dns, gateway, login, routes, sidecars
+from kubeflow_volcano.validators.checks.operator import operator, trainer
+from kubeflow_volcano.validators.checks.reach import (
+    api_server,
+    clock,
+    images,
+    legacy,
+    node_facts,
+    nodes,
+    owners,
+    versions,
+)
+from kubeflow_volcano.validators.checks.storage import classes, directories, own_volumes, volumes, writing
+from kubeflow_volcano.validators.checks.volcano import aftermath, volcano
+from kubeflow_volcano.validators.checks.workloads import holdings, stale, warning_events, workloads
+from kubeflow_volcano.validators.core.check import Check, natural
 
 __all__ = ["CHECKS"]
 

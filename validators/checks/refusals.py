@@ -6,9 +6,9 @@ from kubeflow_volcano.cluster.admission.denials import denier, look_at
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.ended import BAD_STARTS
 from kubeflow_volcano.experiment.session import EVERYWHERE
-from validators.core.outcome import Cause, Outcome, errored, failed
-from validators.subjects.interception import named_in
-from validators.subjects.outages import taints_in
+from kubeflow_volcano.validators.core.outcome import Cause, Outcome, errored, failed
+from kubeflow_volcano.validators.subjects.interception import named_in
+from kubeflow_volcano.validators.subjects.outages import taints_in
 
 __all__ = ["interruption", "not_tried", "refusal"]
 

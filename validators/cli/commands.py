@@ -11,12 +11,12 @@ from pathlib import Path
 
 from kubeflow_volcano.problems import Exit, InvalidInput, NotWritten, Problem, ProblemsError
 from kubeflow_volcano.progress import silent, to_stderr
-from validators.cli import explaining, manual, rbac
-from validators.cli.parser import PROGRAM, options, parse
-from validators.report import console
-from validators.run.clusters import directory_of, named, validate_all
-from validators.run.runner import validate
-from validators.run.selection import select
+from kubeflow_volcano.validators.cli import explaining, manual, rbac
+from kubeflow_volcano.validators.cli.parser import PROGRAM, options, parse
+from kubeflow_volcano.validators.report import console
+from kubeflow_volcano.validators.run.clusters import directory_of, named, validate_all
+from kubeflow_volcano.validators.run.runner import validate
+from kubeflow_volcano.validators.run.selection import select
 
 __all__ = ["main"]
 

@@ -13,16 +13,16 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.files import write_file
 from kubeflow_volcano.problems import Exit, InvalidInput, NotWritten, Problem, Unreachable
-from validators.explain.manifest import documents
-from validators.explain.manifest import rendering as manifest_rendering
-from validators.explain.manifest.fixing import fix, joined
-from validators.explain.manifest.judging import judge
-from validators.explain.manifest.model import Judgement, Manifest
-from validators.explain.manifest.surroundings import surroundings
-from validators.explain.reading.situation import read_situation
-from validators.explain.rendering import document, render
-from validators.explain.stages import explain
-from validators.run.clusters import named
+from kubeflow_volcano.validators.explain.manifest import documents
+from kubeflow_volcano.validators.explain.manifest import rendering as manifest_rendering
+from kubeflow_volcano.validators.explain.manifest.fixing import fix, joined
+from kubeflow_volcano.validators.explain.manifest.judging import judge
+from kubeflow_volcano.validators.explain.manifest.model import Judgement, Manifest
+from kubeflow_volcano.validators.explain.manifest.surroundings import surroundings
+from kubeflow_volcano.validators.explain.reading.situation import read_situation
+from kubeflow_volcano.validators.explain.rendering import document, render
+from kubeflow_volcano.validators.explain.stages import explain
+from kubeflow_volcano.validators.run.clusters import named
 
 __all__ = ["explain_job", "explain_manifests"]
 

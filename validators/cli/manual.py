@@ -9,15 +9,15 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from validators.checks import CHECKS
-from validators.checks.meta.meta import RUN
-from validators.core.check import FAMILIES, Check
-from validators.core.facts import Probe
-from validators.core.rights import BACKENDS, HOMES, VOLCANO_HOME, Rule
-from validators.hosts import CHECKS as HOST_CHECKS
-from validators.language.catalog import ENGLISH
-from validators.language.speaking import padded, paragraphs, say, speaking, translated
-from validators.report.document import MANUAL, anchor
+from kubeflow_volcano.validators.checks import CHECKS
+from kubeflow_volcano.validators.checks.meta.meta import RUN
+from kubeflow_volcano.validators.core.check import FAMILIES, Check
+from kubeflow_volcano.validators.core.facts import Probe
+from kubeflow_volcano.validators.core.rights import BACKENDS, HOMES, VOLCANO_HOME, Rule
+from kubeflow_volcano.validators.hosts import CHECKS as HOST_CHECKS
+from kubeflow_volcano.validators.language.catalog import ENGLISH
+from kubeflow_volcano.validators.language.speaking import padded, paragraphs, say, speaking, translated
+from kubeflow_volcano.validators.report.document import MANUAL, anchor
 
 __all__ = ["ALL_CHECKS", "describe", "overview", "render"]
 
@@ -29,7 +29,7 @@ _WIDTH = 110
 _HEAD = f"""\
 # Checks
 
-What each check claims, and what to do when it fails. `.venv/bin/python -m validators.cli.manual` writes this page from the checks; do not edit `{MANUAL}` by hand. `python -m validators explain D6` prints the same for one check, and each finding of a report links to this page.
+What each check claims, and what to do when it fails. `.venv/bin/python -m validators.cli.manual` writes this page from the checks; do not edit `{MANUAL}` by hand. `kubeflow-volcano explain D6` prints the same for one check, and each finding of a report links to this page.
 
 A check ends as pass, warn, fail, skip (does not apply, with the reason) or error (could not be evaluated; never counts as passed).
 Its severity says what a failure means: every **blocker** must have been evaluated for a run to pass; **major**, **minor** and **info** are evaluated where possible.

@@ -10,8 +10,8 @@ from pathlib import Path
 from kubeflow_volcano.catalog.gangs import GANG_SCHEDULERS
 from kubeflow_volcano.catalog.read import releases
 from kubeflow_volcano.problems import InvalidInput, Problem
-from validators.language.catalog import ENGLISH, LANGUAGES
-from validators.run.options import AUTO, Options
+from kubeflow_volcano.validators.language.catalog import ENGLISH, LANGUAGES
+from kubeflow_volcano.validators.run.options import AUTO, Options
 
 __all__ = ["PROGRAM", "options", "parse", "parser"]
 

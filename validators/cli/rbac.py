@@ -11,13 +11,13 @@ import yaml
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput, Problem
-from validators.checks import CHECKS
-from validators.core.expectations import Expectations
-from validators.core.rights import Rule
-from validators.reading.permissions import for_gang, placed
-from validators.run.options import AUTO, Options, expectations_of
-from validators.run.selection import select
-from validators.subjects.gang.operators import OPERATORS
+from kubeflow_volcano.validators.checks import CHECKS
+from kubeflow_volcano.validators.core.expectations import Expectations
+from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.reading.permissions import for_gang, placed
+from kubeflow_volcano.validators.run.options import AUTO, Options, expectations_of
+from kubeflow_volcano.validators.run.selection import select
+from kubeflow_volcano.validators.subjects.gang.operators import OPERATORS
 
 __all__ = ["NAME", "manifests", "render"]
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Any
 
-from validators.core.facts import Evidence, Fact, Facts, Probe, Read
-from validators.core.outcome import Outcome, Severity
-from validators.core.resources import Resource
-from validators.core.rights import Rule
+from kubeflow_volcano.validators.core.facts import Evidence, Fact, Facts, Probe, Read
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity
+from kubeflow_volcano.validators.core.resources import Resource
+from kubeflow_volcano.validators.core.rights import Rule
 
 __all__ = ["FAMILIES", "Check", "check", "closure", "natural"]
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from validators.core.check import Check
-from validators.core.outcome import Cause, Outcome, Status, passed, skipped
+from kubeflow_volcano.validators.core.check import Check
+from kubeflow_volcano.validators.core.outcome import Cause, Outcome, Status, passed, skipped
 
 __all__ = ["NOT_NEEDED", "REASON", "blocked", "blocked_by", "follow", "not_applicable"]
 

@@ -13,12 +13,12 @@ from kubeflow_volcano.cluster.metadata import RUN_LABEL, SIMULATED_NODE, SIMULAT
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.progress import Progress
-from validators.core.expectations import Expectations
-from validators.core.inventory import Inventory
-from validators.core.outcome import CannotJudgeError, errored
-from validators.core.resources import NAMESPACES, NODES, PODS, Resource
-from validators.core.rights import Rule
-from validators.core.timing import Timing
+from kubeflow_volcano.validators.core.expectations import Expectations
+from kubeflow_volcano.validators.core.inventory import Inventory
+from kubeflow_volcano.validators.core.outcome import CannotJudgeError, errored
+from kubeflow_volcano.validators.core.resources import NAMESPACES, NODES, PODS, Resource
+from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.core.timing import Timing
 
 __all__ = ["Evidence", "Fact", "Facts", "Probe", "Read", "Unread"]
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Self
 
 from kubeflow_volcano.cluster.objects import group_of
-from validators.core.rights import VOLCANO_HOME, Rule
+from kubeflow_volcano.validators.core.rights import VOLCANO_HOME, Rule
 
 __all__ = [
     "APISERVICES",

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from kubeflow_volcano.problems import Exit
-from validators.core.check import Check
-from validators.core.outcome import Outcome, Severity, Status
+from kubeflow_volcano.validators.core.check import Check
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, Status
 
 __all__ = ["Result", "Summary", "Verdict", "summarise", "worst"]
 

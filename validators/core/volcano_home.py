@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from kubeflow_volcano.catalog import read
 from kubeflow_volcano.cluster.objects import Ref
-from validators.core.expectations import SCHEDULER, Expectations
+from kubeflow_volcano.validators.core.expectations import SCHEDULER, Expectations
 
 __all__ = ["with_volcano_at"]
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import State, assess_pod
 from kubeflow_volcano.text import counted, few
-from validators.core.facts import Facts
-from validators.explain.model import Finding, Situation, finding
-from validators.explain.placement.pod_sets import role_of
-from validators.subjects.pods import POD_NOTES, PodNotes, fault
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.explain.model import Finding, Situation, finding
+from kubeflow_volcano.validators.explain.placement.pod_sets import role_of
+from kubeflow_volcano.validators.subjects.pods import POD_NOTES, PodNotes, fault
 
 __all__ = ["containers"]
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS
 from kubeflow_volcano.catalog.operator import later_jobs
 from kubeflow_volcano.cluster.objects import Object, Ref
-from validators.core.facts import Facts
-from validators.core.resources import CLUSTER_RUNTIMES
-from validators.explain.model import Job, Role
-from validators.subjects.issues import created
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.resources import CLUSTER_RUNTIMES
+from kubeflow_volcano.validators.explain.model import Job, Role
+from kubeflow_volcano.validators.subjects.issues import created
 
 __all__ = ["JOBSETS", "KINDS", "QUEUE", "RUNTIMES", "Kind", "runtime_of"]
 

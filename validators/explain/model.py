@@ -9,7 +9,7 @@ from enum import StrEnum
 from kubeflow_volcano.catalog import gangs
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.problems import Problem
-from validators.core.facts import Facts, Unread
+from kubeflow_volcano.validators.core.facts import Facts, Unread
 
 __all__ = [
     "GROUP_NAME",

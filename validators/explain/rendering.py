@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Ref, conditions
-from validators.core.facts import Unread
-from validators.core.safe import safe
-from validators.explain.model import Explanation, Finding, Situation, State
-from validators.language.catalog import ENGLISH
-from validators.language.speaking import counted, padded, say, speaking, translated
+from kubeflow_volcano.validators.core.facts import Unread
+from kubeflow_volcano.validators.core.safe import safe
+from kubeflow_volcano.validators.explain.model import Explanation, Finding, Situation, State
+from kubeflow_volcano.validators.language.catalog import ENGLISH
+from kubeflow_volcano.validators.language.speaking import counted, padded, say, speaking, translated
 
 __all__ = [
     "document",

@@ -6,25 +6,31 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from kubeflow_volcano.text import counted
-from validators.core.facts import Unread
-from validators.core.outcome import CannotJudgeError
-from validators.explain.containers import containers
-from validators.explain.creation.controllers import controllers
-from validators.explain.creation.coscheduling import SECOND_SCHEDULER, coscheduling, is_coscheduled
-from validators.explain.creation.podgroups import podgroup
-from validators.explain.creation.prerequisites import accounts, deletion, no_replicas, priority, refused_spec
-from validators.explain.creation.quotas import limit_ranges, quotas
-from validators.explain.creation.refusals import expected_refusals, refusals
-from validators.explain.creation.trainjobs import jobset, runtime
-from validators.explain.model import Explanation, Finding, Situation, State, finding
-from validators.explain.placement.claims import claims
-from validators.explain.placement.room import room
-from validators.explain.scheduling.best_effort import best_effort, ran_in_part
-from validators.explain.scheduling.overcommit import overcommit
-from validators.explain.scheduling.preemption import preemption
-from validators.explain.scheduling.queues import queue
-from validators.explain.scheduling.schedulers import gates, scheduler
-from validators.explain.scheduling.shares import guarantees, share
+from kubeflow_volcano.validators.core.facts import Unread
+from kubeflow_volcano.validators.core.outcome import CannotJudgeError
+from kubeflow_volcano.validators.explain.containers import containers
+from kubeflow_volcano.validators.explain.creation.controllers import controllers
+from kubeflow_volcano.validators.explain.creation.coscheduling import SECOND_SCHEDULER, coscheduling, is_coscheduled
+from kubeflow_volcano.validators.explain.creation.podgroups import podgroup
+from kubeflow_volcano.validators.explain.creation.prerequisites import (
+    accounts,
+    deletion,
+    no_replicas,
+    priority,
+    refused_spec,
+)
+from kubeflow_volcano.validators.explain.creation.quotas import limit_ranges, quotas
+from kubeflow_volcano.validators.explain.creation.refusals import expected_refusals, refusals
+from kubeflow_volcano.validators.explain.creation.trainjobs import jobset, runtime
+from kubeflow_volcano.validators.explain.model import Explanation, Finding, Situation, State, finding
+from kubeflow_volcano.validators.explain.placement.claims import claims
+from kubeflow_volcano.validators.explain.placement.room import room
+from kubeflow_volcano.validators.explain.scheduling.best_effort import best_effort, ran_in_part
+from kubeflow_volcano.validators.explain.scheduling.overcommit import overcommit
+from kubeflow_volcano.validators.explain.scheduling.preemption import preemption
+from kubeflow_volcano.validators.explain.scheduling.queues import queue
+from kubeflow_volcano.validators.explain.scheduling.schedulers import gates, scheduler
+from kubeflow_volcano.validators.explain.scheduling.shares import guarantees, share
 
 __all__ = ["STAGES", "explain"]
 

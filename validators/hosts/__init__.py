@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-from validators.core.check import Check, natural
-from validators.hosts import access, cgroups, clock, cluster, kernel, network, resources, runtime, security, system
+from kubeflow_volcano.validators.core.check import Check, natural
+from kubeflow_volcano.validators.hosts import (
+    access,
+    cgroups,
+    clock,
+    cluster,
+    kernel,
+    network,
+    resources,
+    runtime,
+    security,
+    system,
+)
 
 __all__ = ["CHECKS"]
 

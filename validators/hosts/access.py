@@ -8,10 +8,18 @@ from collections.abc import Iterator
 from kubeflow_volcano.hosts.facts import HostFacts
 from kubeflow_volcano.hosts.reaching import trouble
 from kubeflow_volcano.text import counted, few
-from validators.core.check import check
-from validators.core.facts import Facts
-from validators.core.outcome import Outcome, Severity, failed, passed
-from validators.hosts.judging import Finding, host_ref, inventory_of, judge_hosts, no_hosts, passing, warning
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, failed, passed
+from kubeflow_volcano.validators.hosts.judging import (
+    Finding,
+    host_ref,
+    inventory_of,
+    judge_hosts,
+    no_hosts,
+    passing,
+    warning,
+)
 
 __all__ = ["CHECKS"]
 

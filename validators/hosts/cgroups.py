@@ -6,11 +6,19 @@ from collections.abc import Iterator
 
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.hosts.facts import Cgroup, Host, HostFacts, Kubelet, Runtime
-from validators.core.check import check
-from validators.core.facts import Facts
-from validators.core.outcome import Outcome, Severity
-from validators.hosts.judging import Finding, failing, inventory_of, judge_hosts, passing, unjudged, warning
-from validators.hosts.runtime import is_at_least, kubernetes_version, release_of
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity
+from kubeflow_volcano.validators.hosts.judging import (
+    Finding,
+    failing,
+    inventory_of,
+    judge_hosts,
+    passing,
+    unjudged,
+    warning,
+)
+from kubeflow_volcano.validators.hosts.runtime import is_at_least, kubernetes_version, release_of
 
 __all__ = ["CHECKS"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubeflow_volcano.hosts.facts import Host, HostFacts, Time
-from validators.core.check import check
-from validators.core.facts import Facts
-from validators.core.outcome import Outcome, Severity
-from validators.hosts.judging import Finding, failing, judge_hosts, passing, warning
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity
+from kubeflow_volcano.validators.hosts.judging import Finding, failing, judge_hosts, passing, warning
 
 __all__ = ["CHECKS"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from kubeflow_volcano.ref import Ref
 from kubeflow_volcano.text import counted, few
-from validators.checks.reach.api_server import API_SERVER
-from validators.core.check import check
-from validators.core.facts import Facts
-from validators.core.outcome import Outcome, Severity, failed, passed, skipped, warned
-from validators.core.rights import Rule
-from validators.hosts.judging import host_ref, inventory_of
+from kubeflow_volcano.validators.checks.reach.api_server import API_SERVER
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, failed, passed, skipped, warned
+from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.hosts.judging import host_ref, inventory_of
 
 __all__ = ["CHECKS"]
 

@@ -9,9 +9,9 @@ from typing import Any
 from kubeflow_volcano.hosts.facts import CannotLookError, Host, HostFacts
 from kubeflow_volcano.ref import Ref
 from kubeflow_volcano.text import counted, few
-from validators.core.facts import Facts
-from validators.core.inventory import Inventory
-from validators.core.outcome import Outcome, Status, errored, failed, passed, skipped, warned
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.inventory import Inventory
+from kubeflow_volcano.validators.core.outcome import Outcome, Status, errored, failed, passed, skipped, warned
 
 __all__ = [
     "Finding",

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from kubeflow_volcano.hosts.facts import CannotLookError, HostFacts, Modules, Sysctl
 from kubeflow_volcano.hosts.kernel import BRIDGE, OWN_FILE, SYSCTLS, Setting
-from validators.core.check import check
-from validators.core.facts import Facts
-from validators.core.outcome import Outcome, Severity
-from validators.hosts.judging import Finding, failing, judge_hosts, passing, unjudged, warning
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity
+from kubeflow_volcano.validators.hosts.judging import Finding, failing, judge_hosts, passing, unjudged, warning
 
 __all__ = ["CHECKS"]
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 
 from kubeflow_volcano.hosts.facts import HostFacts, Name, Proxy
 from kubeflow_volcano.hosts.network import is_exempt
-from validators.core.check import check
-from validators.core.facts import Facts
-from validators.core.inventory import Inventory
-from validators.core.outcome import Outcome, Severity, skipped
-from validators.hosts.judging import Finding, failing, inventory_of, judge_hosts, passing, warning
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.inventory import Inventory
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, skipped
+from kubeflow_volcano.validators.hosts.judging import Finding, failing, inventory_of, judge_hosts, passing, warning
 
 __all__ = ["CHECKS"]
 

@@ -6,11 +6,19 @@ from collections.abc import Iterator, Mapping
 
 from kubeflow_volcano.hosts.facts import Host, HostFacts, Place, Swap
 from kubeflow_volcano.text import counted
-from validators.core.check import check
-from validators.core.facts import Facts
-from validators.core.inventory import Inventory
-from validators.core.outcome import Outcome, Severity, errored, failed, passed, skipped
-from validators.hosts.judging import Finding, failing, host_ref, inventory_of, judge_hosts, passing, warning
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.inventory import Inventory
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, errored, failed, passed, skipped
+from kubeflow_volcano.validators.hosts.judging import (
+    Finding,
+    failing,
+    host_ref,
+    inventory_of,
+    judge_hosts,
+    passing,
+    warning,
+)
 
 __all__ = ["CHECKS"]
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from kubeflow_volcano.hosts.facts import Host, HostFacts, Os
 from kubeflow_volcano.text import counted, few
-from validators.core.check import check
-from validators.core.facts import Facts
-from validators.core.inventory import Inventory
-from validators.core.outcome import Outcome, Severity
-from validators.hosts.judging import Finding, failing, inventory_of, judge_hosts, passing, warning
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.inventory import Inventory
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity
+from kubeflow_volcano.validators.hosts.judging import Finding, failing, inventory_of, judge_hosts, passing, warning
 
 __all__ = ["ALWAYS_BUILT", "ARCHITECTURES", "CHECKS"]
 

@@ -176,7 +176,7 @@ def _entries(language: str) -> Iterator[tuple[str, str, str]]:
     """Name of the file, English text and translation of each entry."""
     if language == ENGLISH:
         return
-    folder = files("validators.language") / language
+    folder = files("kubeflow_volcano.validators.language") / language
     for path in sorted(folder.iterdir(), key=lambda path: path.name):
         if not path.name.endswith(".yaml"):
             continue

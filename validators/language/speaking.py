@@ -9,8 +9,8 @@ from typing import Any
 from unicodedata import east_asian_width
 
 from kubeflow_volcano.text import counted as counted_in_english
-from validators.language.catalog import ENGLISH, LANGUAGES, catalog_of
-from validators.language.translation import translate
+from kubeflow_volcano.validators.language.catalog import ENGLISH, LANGUAGES, catalog_of
+from kubeflow_volcano.validators.language.translation import translate
 
 __all__ = ["counted", "is_english", "padded", "paragraphs", "say", "speaking", "tag", "translated"]
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from string import Formatter
 
-from validators.language.catalog import Catalog, catalog_of, without_needless_spaces
+from kubeflow_volcano.validators.language.catalog import Catalog, catalog_of, without_needless_spaces
 
 __all__ = ["translate", "untranslated"]
 

@@ -9,9 +9,9 @@ from typing import Protocol
 
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.experiment.session import Options, ProbeRefused
-from validators.core.outcome import CannotJudgeError
-from validators.core.rights import Rule
-from validators.probes.network.credentials import Credentials
+from kubeflow_volcano.validators.core.outcome import CannotJudgeError
+from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.probes.network.credentials import Credentials
 
 __all__ = ["ACTING", "POD_EVENTS", "SPACE", "Noted", "ProbeOptions", "noting"]
 

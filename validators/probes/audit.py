@@ -12,7 +12,7 @@ from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.experiment.acting import USER_AGENT, Acting, Write
 from kubeflow_volcano.experiment.remains import Cleanup, Tracked
-from validators.core.facts import Evidence
+from kubeflow_volcano.validators.core.facts import Evidence
 
 __all__ = ["CLEANUP", "Audit", "audit"]
 

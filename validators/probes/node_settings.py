@@ -13,9 +13,9 @@ from kubeflow_volcano.experiment.spaces import Level
 from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.text import counted
-from validators.core.facts import Facts, Probe
-from validators.core.resources import NODES
-from validators.probes.acting import ACTING, POD_EVENTS
+from kubeflow_volcano.validators.core.facts import Facts, Probe
+from kubeflow_volcano.validators.core.resources import NODES
+from kubeflow_volcano.validators.probes.acting import ACTING, POD_EVENTS
 
 __all__ = ["MOST_NODES", "NODE_SETTINGS", "NOT_READY", "SCRIPT", "Settings", "account"]
 

@@ -19,19 +19,19 @@ from kubeflow_volcano.garbage import collection_paused
 from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.text import counted
-from validators.core.check import Check, closure
-from validators.core.expectations import Expectations
-from validators.core.facts import Fact, Facts, Unread
-from validators.core.outcome import CannotJudgeError
-from validators.core.resources import NAMESPACES, NODES, PODS, RESOURCES, Resource
-from validators.core.rights import VOLCANO_HOME, Rule
-from validators.core.timing import Timing
-from validators.reading.permissions import as_yaml, missing_for_reading
-from validators.reading.stability import Watch
-from validators.reading.trimming import trim_of
-from validators.subjects import workloads
-from validators.subjects.pods import WINDOW, Window
-from validators.subjects.simulation import SIMULATED_WEBHOOKS
+from kubeflow_volcano.validators.core.check import Check, closure
+from kubeflow_volcano.validators.core.expectations import Expectations
+from kubeflow_volcano.validators.core.facts import Fact, Facts, Unread
+from kubeflow_volcano.validators.core.outcome import CannotJudgeError
+from kubeflow_volcano.validators.core.resources import NAMESPACES, NODES, PODS, RESOURCES, Resource
+from kubeflow_volcano.validators.core.rights import VOLCANO_HOME, Rule
+from kubeflow_volcano.validators.core.timing import Timing
+from kubeflow_volcano.validators.reading.permissions import as_yaml, missing_for_reading
+from kubeflow_volcano.validators.reading.stability import Watch
+from kubeflow_volcano.validators.reading.trimming import trim_of
+from kubeflow_volcano.validators.subjects import workloads
+from kubeflow_volcano.validators.subjects.pods import WINDOW, Window
+from kubeflow_volcano.validators.subjects.simulation import SIMULATED_WEBHOOKS
 
 __all__ = ["collect", "unread"]
 

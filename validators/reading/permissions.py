@@ -12,11 +12,11 @@ from kubeflow_volcano.catalog.gangs import VOLCANO, GangScheduler
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.applied_objects import APPLIED_OBJECTS
 from kubeflow_volcano.parallel import in_parallel
-from validators.core.check import Check
-from validators.core.expectations import Expectations
-from validators.core.facts import Evidence, Fact, Probe, Read, Unread
-from validators.core.resources import NAMESPACES, NODES, RESOURCES
-from validators.core.rights import BACKENDS, HOMES, VOLCANO_HOME, Rule
+from kubeflow_volcano.validators.core.check import Check
+from kubeflow_volcano.validators.core.expectations import Expectations
+from kubeflow_volcano.validators.core.facts import Evidence, Fact, Probe, Read, Unread
+from kubeflow_volcano.validators.core.resources import NAMESPACES, NODES, RESOURCES
+from kubeflow_volcano.validators.core.rights import BACKENDS, HOMES, VOLCANO_HOME, Rule
 
 __all__ = [
     "CLUSTER_SCOPED",
@@ -224,7 +224,7 @@ def missing_for_reading(
 def _forbidden(missing: Sequence[Rule], namespace: str) -> Unread:
     names = ", ".join(str(rule) for rule in missing)
     where = f" in namespace {namespace}" if namespace else ""
-    todo = f"grant these rules{where}:\n{as_yaml(missing)}\n`python -m validators rbac` prints all that a run needs."
+    todo = f"grant these rules{where}:\n{as_yaml(missing)}\n`kubeflow-volcano rbac` prints all that a run needs."
     if not namespace and any(str(rule) == "create namespaces" for rule in missing):
         todo += " Without namespaces of its own a run stays in an existing one: --probe-namespace."
     return Unread("Forbidden", f"you may not{where}: {names}.", todo)

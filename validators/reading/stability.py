@@ -15,10 +15,10 @@ from kubeflow_volcano.cluster.watch.observer import Change, Observer, Subject
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.text import counted
-from validators.reading.trimming import trim_pod
-from validators.subjects.issues import created
-from validators.subjects.ownership import workload_of
-from validators.subjects.pods import Window, waits_for_gang
+from kubeflow_volcano.validators.reading.trimming import trim_pod
+from kubeflow_volcano.validators.subjects.issues import created
+from kubeflow_volcano.validators.subjects.ownership import workload_of
+from kubeflow_volcano.validators.subjects.pods import Window, waits_for_gang
 
 __all__ = ["Turns", "Watch"]
 

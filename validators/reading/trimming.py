@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from kubeflow_volcano.cluster.api.client import Trim
 from kubeflow_volcano.cluster.objects import Object
-from validators.core.resources import CRDS, NODES, PODS
+from kubeflow_volcano.validators.core.resources import CRDS, NODES, PODS
 
 __all__ = ["trim_of", "trim_pod"]
 

@@ -33,7 +33,9 @@ def read(path: Path) -> Mapping[str, Any]:
         ) from error
     except ValueError as error:
         raise InvalidInput(Problem(f"{path} is not JSON: {error}.", needed, "correct --baseline.")) from error
-    schema = json.loads((files("validators") / "schemas" / "report.v1.json").read_text(encoding="utf-8"))
+    schema = json.loads(
+        (files("kubeflow_volcano.validators") / "schemas" / "report.v1.json").read_text(encoding="utf-8")
+    )
     wrong = sorted(Draft202012Validator(schema).iter_errors(document), key=lambda error: error.json_path)
     if wrong:
         where = f"{wrong[0].json_path}: {wrong[0].message[:200]}"

@@ -15,13 +15,13 @@ from typing import Any
 
 from kubeflow_volcano import __version__
 from kubeflow_volcano.problems import Exit, Problem
-from validators.core.check import natural
-from validators.core.results import Verdict, worst
-from validators.core.safe import text
-from validators.language.catalog import ENGLISH
-from validators.language.speaking import counted, say
-from validators.report.document import stem
-from validators.report.summary import ATTENTION, attention
+from kubeflow_volcano.validators.core.check import natural
+from kubeflow_volcano.validators.core.results import Verdict, worst
+from kubeflow_volcano.validators.core.safe import text
+from kubeflow_volcano.validators.language.catalog import ENGLISH
+from kubeflow_volcano.validators.language.speaking import counted, say
+from kubeflow_volcano.validators.report.document import stem
+from kubeflow_volcano.validators.report.summary import ATTENTION, attention
 
 __all__ = [
     "PREFIX",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from validators.core.outcome import Status
+from kubeflow_volcano.validators.core.outcome import Status
 
 __all__ = ["conformance"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from validators.language.catalog import ENGLISH
-from validators.language.speaking import counted, padded, say, speaking
-from validators.report.clusters import describe_cluster, describe_verdicts
-from validators.report.summary import ATTENTION, MARKS, attention, changes, counts, rollout, simulation
-from validators.report.wording import in_words, in_words_of_clusters
+from kubeflow_volcano.validators.language.catalog import ENGLISH
+from kubeflow_volcano.validators.language.speaking import counted, padded, say, speaking
+from kubeflow_volcano.validators.report.clusters import describe_cluster, describe_verdicts
+from kubeflow_volcano.validators.report.summary import ATTENTION, MARKS, attention, changes, counts, rollout, simulation
+from kubeflow_volcano.validators.report.wording import in_words, in_words_of_clusters
 
 __all__ = ["render", "render_clusters"]
 

@@ -14,16 +14,16 @@ from kubeflow_volcano import __version__
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.remains import Cleanup
 from kubeflow_volcano.problems import Exit, Problem
-from validators.core.check import natural
-from validators.core.consequences import REASON
-from validators.core.facts import Facts
-from validators.core.results import Result, Summary, summarise, worst
-from validators.core.safe import LONGEST_EVIDENCE, safe, text
-from validators.language.catalog import ENGLISH
-from validators.report.baseline import compare
-from validators.report.conformance import conformance
-from validators.report.snapshot import snapshot
-from validators.subjects.simulation import SIMULATED_WEBHOOKS
+from kubeflow_volcano.validators.core.check import natural
+from kubeflow_volcano.validators.core.consequences import REASON
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.results import Result, Summary, summarise, worst
+from kubeflow_volcano.validators.core.safe import LONGEST_EVIDENCE, safe, text
+from kubeflow_volcano.validators.language.catalog import ENGLISH
+from kubeflow_volcano.validators.report.baseline import compare
+from kubeflow_volcano.validators.report.conformance import conformance
+from kubeflow_volcano.validators.report.snapshot import snapshot
+from kubeflow_volcano.validators.subjects.simulation import SIMULATED_WEBHOOKS
 
 __all__ = ["MANUAL", "SCHEMA", "Report", "anchor", "stem"]
 

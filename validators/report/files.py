@@ -12,9 +12,9 @@ from urllib.parse import quote
 
 from kubeflow_volcano.files import write_file
 from kubeflow_volcano.problems import Problem
-from validators.report import html, junit, markdown
-from validators.report.clusters import PREFIX, Combined
-from validators.report.document import MANUAL, Report
+from kubeflow_volcano.validators.report import html, junit, markdown
+from kubeflow_volcano.validators.report.clusters import PREFIX, Combined
+from kubeflow_volcano.validators.report.document import MANUAL, Report
 
 __all__ = ["write", "write_clusters"]
 

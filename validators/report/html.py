@@ -16,13 +16,27 @@ from typing import Any
 import jinja2
 
 from kubeflow_volcano.experiment.timeline import WIDTH, pictures
-from validators.core.outcome import Status
-from validators.language.catalog import ENGLISH
-from validators.language.speaking import counted, say, speaking, tag, translated
-from validators.report.clusters import clusters_with, describe_cluster, describe_verdicts, differing_checks
-from validators.report.document import anchor
-from validators.report.summary import MARKS, WORDS, attention, counts, rollout, simulation, skip_reasons, words
-from validators.report.wording import in_words, in_words_of_clusters
+from kubeflow_volcano.validators.core.outcome import Status
+from kubeflow_volcano.validators.language.catalog import ENGLISH
+from kubeflow_volcano.validators.language.speaking import counted, say, speaking, tag, translated
+from kubeflow_volcano.validators.report.clusters import (
+    clusters_with,
+    describe_cluster,
+    describe_verdicts,
+    differing_checks,
+)
+from kubeflow_volcano.validators.report.document import anchor
+from kubeflow_volcano.validators.report.summary import (
+    MARKS,
+    WORDS,
+    attention,
+    counts,
+    rollout,
+    simulation,
+    skip_reasons,
+    words,
+)
+from kubeflow_volcano.validators.report.wording import in_words, in_words_of_clusters
 
 __all__ = ["render", "render_clusters"]
 
@@ -129,7 +143,7 @@ def _environment() -> jinja2.Environment:
 @cache
 def _source(name: str) -> str:
     """Text of one file of the page."""
-    return (files("validators.report") / "page" / name).read_text(encoding="utf-8")
+    return (files("kubeflow_volcano.validators.report") / "page" / name).read_text(encoding="utf-8")
 
 
 def _hash(text: str) -> str:

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from validators.language.catalog import ENGLISH
-from validators.language.speaking import counted, say, speaking, translated
-from validators.report.clusters import Judged
-from validators.report.wording import in_words
+from kubeflow_volcano.validators.language.catalog import ENGLISH
+from kubeflow_volcano.validators.language.speaking import counted, say, speaking, translated
+from kubeflow_volcano.validators.report.clusters import Judged
+from kubeflow_volcano.validators.report.wording import in_words
 
 __all__ = ["render", "render_clusters"]
 

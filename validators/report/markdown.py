@@ -10,12 +10,26 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from validators.language.catalog import ENGLISH
-from validators.language.speaking import counted, say, speaking
-from validators.report.clusters import clusters_with, describe_cluster, describe_verdicts, differing_checks
-from validators.report.document import anchor
-from validators.report.summary import WORDS, attention, changes, counts, rollout, simulation, skip_reasons, words
-from validators.report.wording import in_words, in_words_of_clusters
+from kubeflow_volcano.validators.language.catalog import ENGLISH
+from kubeflow_volcano.validators.language.speaking import counted, say, speaking
+from kubeflow_volcano.validators.report.clusters import (
+    clusters_with,
+    describe_cluster,
+    describe_verdicts,
+    differing_checks,
+)
+from kubeflow_volcano.validators.report.document import anchor
+from kubeflow_volcano.validators.report.summary import (
+    WORDS,
+    attention,
+    changes,
+    counts,
+    rollout,
+    simulation,
+    skip_reasons,
+    words,
+)
+from kubeflow_volcano.validators.report.wording import in_words, in_words_of_clusters
 
 __all__ = ["render", "render_clusters"]
 

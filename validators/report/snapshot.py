@@ -9,10 +9,10 @@ from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.cluster.readiness import State, assess, assess_pod
-from validators.checks.reach.planned_images import as_planned, planned_of
-from validators.core.facts import Facts
-from validators.core.safe import text
-from validators.subjects.storage_classes import is_default
+from kubeflow_volcano.validators.checks.reach.planned_images import as_planned, planned_of
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.safe import text
+from kubeflow_volcano.validators.subjects.storage_classes import is_default
 
 __all__ = ["snapshot"]
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from validators.language.speaking import counted, say
+from kubeflow_volcano.validators.language.speaking import counted, say
 
 __all__ = [
     "ATTENTION",

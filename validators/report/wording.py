@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from validators.language.speaking import is_english, paragraphs, translated
+from kubeflow_volcano.validators.language.speaking import is_english, paragraphs, translated
 
 __all__ = ["in_words", "in_words_of_clusters"]
 

@@ -20,10 +20,10 @@ from kubeflow_volcano.experiment.interruption import Interrupted, interruptible,
 from kubeflow_volcano.problems import Exit, InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.progress import Progress, silent
 from kubeflow_volcano.text import visible
-from validators.language.catalog import ENGLISH
-from validators.report.clusters import Combined, Judged
-from validators.report.files import write_clusters
-from validators.run.runner import Options, validate
+from kubeflow_volcano.validators.language.catalog import ENGLISH
+from kubeflow_volcano.validators.report.clusters import Combined, Judged
+from kubeflow_volcano.validators.report.files import write_clusters
+from kubeflow_volcano.validators.run.runner import Options, validate
 
 __all__ = ["directory_of", "named", "validate_all"]
 

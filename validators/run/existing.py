@@ -7,7 +7,7 @@ from dataclasses import replace
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Ref
-from validators.core.expectations import Expectations
+from kubeflow_volcano.validators.core.expectations import Expectations
 
 __all__ = ["without_absent"]
 

@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 from kubeflow_volcano.progress import Progress
-from validators.checks.meta.meta import RUN
-from validators.core.check import Check, natural
-from validators.core.consequences import REASON, blocked, blocked_by, follow, not_applicable
-from validators.core.facts import Facts, Probe, Unread
-from validators.core.outcome import CannotJudgeError, Outcome, Status, errored, skipped
-from validators.core.results import Result
-from validators.run.selection import in_order
+from kubeflow_volcano.validators.checks.meta.meta import RUN
+from kubeflow_volcano.validators.core.check import Check, natural
+from kubeflow_volcano.validators.core.consequences import REASON, blocked, blocked_by, follow, not_applicable
+from kubeflow_volcano.validators.core.facts import Facts, Probe, Unread
+from kubeflow_volcano.validators.core.outcome import CannotJudgeError, Outcome, Status, errored, skipped
+from kubeflow_volcano.validators.core.results import Result
+from kubeflow_volcano.validators.run.selection import in_order
 
 __all__ = ["Judging"]
 

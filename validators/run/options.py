@@ -15,14 +15,14 @@ from kubeflow_volcano.cluster.applied_objects import parse_document
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.cluster.volcano import scheduler_ref
 from kubeflow_volcano.problems import InvalidInput, Problem
-from validators.core.expectations import GIVEN, SCHEDULER, Expectations, expect
-from validators.core.volcano_home import with_volcano_at
-from validators.language.catalog import ENGLISH
-from validators.probes.network.credentials import Credentials, credentials
-from validators.run.existing import without_absent
-from validators.run.recognising import beside_operators, release_of
-from validators.subjects.gang.operators import TRAINING
-from validators.subjects.gang.recognition import recognise_gang
+from kubeflow_volcano.validators.core.expectations import GIVEN, SCHEDULER, Expectations, expect
+from kubeflow_volcano.validators.core.volcano_home import with_volcano_at
+from kubeflow_volcano.validators.language.catalog import ENGLISH
+from kubeflow_volcano.validators.probes.network.credentials import Credentials, credentials
+from kubeflow_volcano.validators.run.existing import without_absent
+from kubeflow_volcano.validators.run.recognising import beside_operators, release_of
+from kubeflow_volcano.validators.subjects.gang.operators import TRAINING
+from kubeflow_volcano.validators.subjects.gang.recognition import recognise_gang
 
 __all__ = ["AUTO", "LONGEST_WINDOW", "Options", "expectations_of", "login_of", "see_that_they_make_sense"]
 

@@ -9,19 +9,19 @@ from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.experiment.acting import USER_AGENT, Acting
 from kubeflow_volcano.experiment.remains import Cleanup
 from kubeflow_volcano.progress import Progress
-from validators.checks.meta.meta import RUN, RunRecord
-from validators.core.check import Check
-from validators.core.expectations import Expectations
-from validators.core.facts import Facts
-from validators.core.outcome import Outcome
-from validators.core.timing import Timing
-from validators.probes.acting import ProbeOptions
-from validators.probes.audit import CLEANUP, audit
-from validators.reading.collect import collect, unread
-from validators.reading.permissions import for_gang, missing_for_probes, placed
-from validators.run.judging import Judging
-from validators.run.options import Options, expectations_of, login_of
-from validators.run.probing import Probing
+from kubeflow_volcano.validators.checks.meta.meta import RUN, RunRecord
+from kubeflow_volcano.validators.core.check import Check
+from kubeflow_volcano.validators.core.expectations import Expectations
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import Outcome
+from kubeflow_volcano.validators.core.timing import Timing
+from kubeflow_volcano.validators.probes.acting import ProbeOptions
+from kubeflow_volcano.validators.probes.audit import CLEANUP, audit
+from kubeflow_volcano.validators.reading.collect import collect, unread
+from kubeflow_volcano.validators.reading.permissions import for_gang, missing_for_probes, placed
+from kubeflow_volcano.validators.run.judging import Judging
+from kubeflow_volcano.validators.run.options import Options, expectations_of, login_of
+from kubeflow_volcano.validators.run.probing import Probing
 
 __all__ = ["Reached", "passes"]
 

@@ -14,20 +14,20 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.problems import ProblemsError
 from kubeflow_volcano.progress import Progress
-from validators.core.check import Check
-from validators.core.expectations import Expectations
-from validators.core.facts import Facts, Unread
-from validators.core.inventory import Inventory
-from validators.core.outcome import Status
-from validators.core.resources import NODES
-from validators.core.results import Result
-from validators.hosts import CHECKS
-from validators.language.catalog import ENGLISH
-from validators.reading.collect import unread
-from validators.report import files
-from validators.report.document import Report
-from validators.run.judging import Judging
-from validators.run.selection import select, waivers
+from kubeflow_volcano.validators.core.check import Check
+from kubeflow_volcano.validators.core.expectations import Expectations
+from kubeflow_volcano.validators.core.facts import Facts, Unread
+from kubeflow_volcano.validators.core.inventory import Inventory
+from kubeflow_volcano.validators.core.outcome import Status
+from kubeflow_volcano.validators.core.resources import NODES
+from kubeflow_volcano.validators.core.results import Result
+from kubeflow_volcano.validators.hosts import CHECKS
+from kubeflow_volcano.validators.language.catalog import ENGLISH
+from kubeflow_volcano.validators.reading.collect import unread
+from kubeflow_volcano.validators.report import files
+from kubeflow_volcano.validators.report.document import Report
+from kubeflow_volcano.validators.run.judging import Judging
+from kubeflow_volcano.validators.run.selection import select, waivers
 
 __all__ = ["Options", "preflight", "repairs"]
 

@@ -13,9 +13,9 @@ from kubeflow_volcano.experiment.session import Options, Session
 from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.problems import ProblemsError
 from kubeflow_volcano.progress import Progress
-from validators.core.facts import Evidence, Facts, Probe, Unread
-from validators.core.resources import NODES
-from validators.reading.collect import unread
+from kubeflow_volcano.validators.core.facts import Evidence, Facts, Probe, Unread
+from kubeflow_volcano.validators.core.resources import NODES
+from kubeflow_volcano.validators.reading.collect import unread
 
 __all__ = ["Probing"]
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
-from validators.checks.reach.recognition import image_marks, recognise
-from validators.core.expectations import newest_for, releases_of
-from validators.subjects.gang.operator_flags import container_of
-from validators.subjects.gang.operators import OPERATORS
+from kubeflow_volcano.validators.checks.reach.recognition import image_marks, recognise
+from kubeflow_volcano.validators.core.expectations import newest_for, releases_of
+from kubeflow_volcano.validators.subjects.gang.operator_flags import container_of
+from kubeflow_volcano.validators.subjects.gang.operators import OPERATORS
 
 __all__ = ["beside_operators", "release_of"]
 

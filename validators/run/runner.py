@@ -10,17 +10,17 @@ from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.experiment.interruption import Interrupted, interruptible, postponed
 from kubeflow_volcano.problems import Exit, InvalidInput, Unreachable
 from kubeflow_volcano.progress import Progress
-from validators.checks import CHECKS
-from validators.core.check import Check
-from validators.core.expectations import GIVEN
-from validators.core.timing import Timing
-from validators.reading.collect import unread
-from validators.report import baseline, files
-from validators.report.document import Report
-from validators.run.judging import Judging
-from validators.run.options import Options, see_that_they_make_sense
-from validators.run.passes import Reached, passes
-from validators.run.selection import select, waivers
+from kubeflow_volcano.validators.checks import CHECKS
+from kubeflow_volcano.validators.core.check import Check
+from kubeflow_volcano.validators.core.expectations import GIVEN
+from kubeflow_volcano.validators.core.timing import Timing
+from kubeflow_volcano.validators.reading.collect import unread
+from kubeflow_volcano.validators.report import baseline, files
+from kubeflow_volcano.validators.report.document import Report
+from kubeflow_volcano.validators.run.judging import Judging
+from kubeflow_volcano.validators.run.options import Options, see_that_they_make_sense
+from kubeflow_volcano.validators.run.passes import Reached, passes
+from kubeflow_volcano.validators.run.selection import select, waivers
 
 __all__ = ["Options", "validate"]
 

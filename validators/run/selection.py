@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 
 from kubeflow_volcano.problems import InvalidInput, Problem
-from validators.core.check import FAMILIES, Check, natural
+from kubeflow_volcano.validators.core.check import FAMILIES, Check, natural
 
 __all__ = ["in_order", "select", "waivers"]
 
@@ -89,7 +89,7 @@ def _unknown(word: str, checks: Sequence[Check]) -> Problem:
     return Problem(
         f"{word!r} is no check and no family.{note}",
         f"one of the families {', '.join(f'{letter} {name}' for letter, name in families.items())}, or of {known}.",
-        "correct the name; `python -m validators list` shows all of them.",
+        "correct the name; `kubeflow-volcano list` shows all of them.",
     )
 
 

@@ -12,13 +12,13 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import State, assess
-from validators.core.expectations import GANG_KINDS
-from validators.core.facts import Fact, Facts, Read
-from validators.core.outcome import CannotJudgeError, Status, failed, skipped
-from validators.core.resources import CRDS
-from validators.subjects.finalizers import Held, describe
-from validators.subjects.finalizers import todo as finalizing
-from validators.subjects.issues import Issue
+from kubeflow_volcano.validators.core.expectations import GANG_KINDS
+from kubeflow_volcano.validators.core.facts import Fact, Facts, Read
+from kubeflow_volcano.validators.core.outcome import CannotJudgeError, Status, failed, skipped
+from kubeflow_volcano.validators.core.resources import CRDS
+from kubeflow_volcano.validators.subjects.finalizers import Held, describe
+from kubeflow_volcano.validators.subjects.finalizers import todo as finalizing
+from kubeflow_volcano.validators.subjects.issues import Issue
 
 __all__ = ["DISCOVERY", "INSTANCES", "READS", "demand_gang_kinds", "discovery", "issues"]
 

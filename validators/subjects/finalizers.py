@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from kubeflow_volcano.cluster.finalizers import CRD_CLEANUP, domain_of, known_controller, nearest_group
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.text import few
-from validators.core.facts import Facts
-from validators.core.resources import CRDS
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.resources import CRDS
 
 __all__ = ["Held", "describe", "todo"]
 

@@ -7,8 +7,8 @@ import re
 from kubeflow_volcano.cluster.admission.webhooks import labelled_namespace
 from kubeflow_volcano.cluster.admission.webhooks import webhooks as entries
 from kubeflow_volcano.cluster.objects import Ref
-from validators.core.facts import Facts
-from validators.core.resources import MUTATING_WEBHOOKS, NAMESPACES, VALIDATING_WEBHOOKS
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.resources import MUTATING_WEBHOOKS, NAMESPACES, VALIDATING_WEBHOOKS
 
 __all__ = ["LISTS", "in_the_way", "named_in", "webhook_ref"]
 

@@ -13,8 +13,8 @@ from functools import lru_cache
 
 from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.cluster.objects import Object, Ref
-from validators.core.facts import Facts
-from validators.core.outcome import Cause, Outcome, Status, failed, passed, skipped, warned
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import Cause, Outcome, Status, failed, passed, skipped, warned
 
 __all__ = ["Issue", "age", "created", "judged", "verdict"]
 

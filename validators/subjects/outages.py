@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
-from validators.core.facts import Facts
-from validators.core.resources import NODES
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.resources import NODES
 
 __all__ = ["LOST", "nodes_of", "taints_in"]
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kubeflow_volcano.cluster.objects import Object, Ref
-from validators.core.facts import Facts, Read
-from validators.core.outcome import Status
-from validators.core.resources import DAEMON_SETS, DEPLOYMENTS, JOBS, NAMESPACES, STATEFUL_SETS
-from validators.subjects.issues import Issue
+from kubeflow_volcano.validators.core.facts import Facts, Read
+from kubeflow_volcano.validators.core.outcome import Status
+from kubeflow_volcano.validators.core.resources import DAEMON_SETS, DEPLOYMENTS, JOBS, NAMESPACES, STATEFUL_SETS
+from kubeflow_volcano.validators.subjects.issues import Issue
 
 __all__ = ["READS", "as_owned", "controller_of", "is_profile", "user_of", "workload_of"]
 

@@ -17,15 +17,15 @@ from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.cluster.readiness import BAD_IMAGE_REASONS, State, assess_pod
 from kubeflow_volcano.experiment.volumes import served_claim
 from kubeflow_volcano.text import counted
-from validators.core.facts import Fact, Facts, Read
-from validators.core.outcome import Cause, Status
-from validators.core.resources import NAMESPACES, PODS
-from validators.core.rights import Rule
-from validators.subjects import ownership
-from validators.subjects.issues import Issue, age, judged
-from validators.subjects.outages import nodes_of, taints_in
-from validators.subjects.ownership import as_owned, workload_of
-from validators.subjects.renewal import Remedy, missing
+from kubeflow_volcano.validators.core.facts import Fact, Facts, Read
+from kubeflow_volcano.validators.core.outcome import Cause, Status
+from kubeflow_volcano.validators.core.resources import NAMESPACES, PODS
+from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.subjects import ownership
+from kubeflow_volcano.validators.subjects.issues import Issue, age, judged
+from kubeflow_volcano.validators.subjects.outages import nodes_of, taints_in
+from kubeflow_volcano.validators.subjects.ownership import as_owned, workload_of
+from kubeflow_volcano.validators.subjects.renewal import Remedy, missing
 
 __all__ = [
     "GROUP_NAME",

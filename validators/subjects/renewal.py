@@ -7,9 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kubeflow_volcano.cluster.objects import Object, Ref
-from validators.core.facts import Facts
-from validators.core.resources import CERTIFICATES, DEPLOYMENTS, JOBS, MUTATING_WEBHOOKS, SERVICES, VALIDATING_WEBHOOKS
-from validators.subjects.kubectl import restart
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.resources import (
+    CERTIFICATES,
+    DEPLOYMENTS,
+    JOBS,
+    MUTATING_WEBHOOKS,
+    SERVICES,
+    VALIDATING_WEBHOOKS,
+)
+from kubeflow_volcano.validators.subjects.kubectl import restart
 
 __all__ = ["Remedy", "authority", "certificate", "missing"]
 

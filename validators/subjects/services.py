@@ -9,12 +9,12 @@ from functools import lru_cache
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import State, assess, assess_pod
 from kubeflow_volcano.text import counted
-from validators.core.facts import Facts, Read
-from validators.core.outcome import Cause, Status
-from validators.core.resources import ENDPOINT_SLICES, PODS, SERVICES
-from validators.subjects import pods, workloads
-from validators.subjects.issues import Issue, age, judged
-from validators.subjects.ownership import as_owned
+from kubeflow_volcano.validators.core.facts import Facts, Read
+from kubeflow_volcano.validators.core.outcome import Cause, Status
+from kubeflow_volcano.validators.core.resources import ENDPOINT_SLICES, PODS, SERVICES
+from kubeflow_volcano.validators.subjects import pods, workloads
+from kubeflow_volcano.validators.subjects.issues import Issue, age, judged
+from kubeflow_volcano.validators.subjects.ownership import as_owned
 
 __all__ = [
     "READS",

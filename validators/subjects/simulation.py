@@ -9,9 +9,9 @@ from functools import lru_cache
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Ref
-from validators.core.facts import Fact, Facts
-from validators.core.resources import NODES, PODS
-from validators.subjects.ownership import workload_of
+from kubeflow_volcano.validators.core.facts import Fact, Facts
+from kubeflow_volcano.validators.core.resources import NODES, PODS
+from kubeflow_volcano.validators.subjects.ownership import workload_of
 
 __all__ = ["SIMULATED_WEBHOOKS", "SimulatedWebhook", "of_workloads", "simulated_webhooks", "simulated_workload"]
 

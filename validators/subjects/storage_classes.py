@@ -6,9 +6,9 @@ import json
 
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.cluster.objects import Object, Ref
-from validators.core.facts import Facts
-from validators.core.resources import DAEMON_SETS, DEPLOYMENTS, STATEFUL_SETS, STORAGE_CLASSES
-from validators.subjects.issues import judged
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.resources import DAEMON_SETS, DEPLOYMENTS, STATEFUL_SETS, STORAGE_CLASSES
+from kubeflow_volcano.validators.subjects.issues import judged
 
 __all__ = [
     "LOCAL_PATH",

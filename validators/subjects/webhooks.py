@@ -14,15 +14,15 @@ from cryptography import x509
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
-from validators.core.facts import Fact, Facts, Read
-from validators.core.outcome import Cause, Status
-from validators.core.resources import CERTIFICATES, PODS, SERVICES
-from validators.core.rights import BACKENDS, Rule
-from validators.subjects import renewal, services, trust
-from validators.subjects.interception import LISTS, webhook_ref
-from validators.subjects.issues import Issue
-from validators.subjects.renewal import Remedy
-from validators.subjects.simulation import SIMULATED_WEBHOOKS
+from kubeflow_volcano.validators.core.facts import Fact, Facts, Read
+from kubeflow_volcano.validators.core.outcome import Cause, Status
+from kubeflow_volcano.validators.core.resources import CERTIFICATES, PODS, SERVICES
+from kubeflow_volcano.validators.core.rights import BACKENDS, Rule
+from kubeflow_volcano.validators.subjects import renewal, services, trust
+from kubeflow_volcano.validators.subjects.interception import LISTS, webhook_ref
+from kubeflow_volcano.validators.subjects.issues import Issue
+from kubeflow_volcano.validators.subjects.renewal import Remedy
+from kubeflow_volcano.validators.subjects.simulation import SIMULATED_WEBHOOKS
 
 __all__ = [
     "LISTS",

@@ -8,14 +8,14 @@ from functools import lru_cache
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import Readiness, State, assess
-from validators.core.facts import Facts, Read
-from validators.core.outcome import Cause, Status
-from validators.core.resources import DAEMON_SETS, DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS
-from validators.subjects import pods
-from validators.subjects.interception import in_the_way, named_in
-from validators.subjects.issues import Issue, age, judged
-from validators.subjects.outages import nodes_of
-from validators.subjects.ownership import as_owned, workload_of
+from kubeflow_volcano.validators.core.facts import Facts, Read
+from kubeflow_volcano.validators.core.outcome import Cause, Status
+from kubeflow_volcano.validators.core.resources import DAEMON_SETS, DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS
+from kubeflow_volcano.validators.subjects import pods
+from kubeflow_volcano.validators.subjects.interception import in_the_way, named_in
+from kubeflow_volcano.validators.subjects.issues import Issue, age, judged
+from kubeflow_volcano.validators.subjects.outages import nodes_of
+from kubeflow_volcano.validators.subjects.ownership import as_owned, workload_of
 
 __all__ = ["READS", "RESOURCE_OF_KIND", "issues"]
 

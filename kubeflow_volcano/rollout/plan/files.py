@@ -22,7 +22,7 @@ MARKDOWN = "plan.md"
 def texts_of(found: Plan, document: Mapping[str, Any]) -> dict[str, str]:
     """Texts by file name: the plan, its objects, its images in several forms, and its bill of materials.
 
-    `python -m validators --expected objects.json` checks that all of these objects exist.
+    `kubeflow-volcano validate --expected objects.json` checks that all of these objects exist.
     """
     images = found.images
     objects = {name: applied_objects.lasting_objects(part) for name, part in found.desired.parts.items()}

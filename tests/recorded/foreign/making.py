@@ -15,8 +15,8 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.watch.waiting import wait_ready
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import to_stderr
+from kubeflow_volcano.validators.core.facts import Facts
 from tests.waiting import until
-from validators.core.facts import Facts
 
 __all__ = ["Making", "Recipe", "making"]
 

@@ -8,16 +8,16 @@ from dataclasses import replace
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.validators.checks.machinery.webhook_answers import WEBHOOK_ANSWERS
+from kubeflow_volcano.validators.checks.workloads.holdings import HELD
+from kubeflow_volcano.validators.core.facts import Fact, Facts
+from kubeflow_volcano.validators.core.resources import CRDS, DEPLOYMENTS, NODES, PODS, VALIDATING_WEBHOOKS
+from kubeflow_volcano.validators.subjects.gang.operators import TRAINING
+from kubeflow_volcano.validators.subjects.ownership import workload_of
+from kubeflow_volcano.validators.subjects.webhooks import SERVING_CERTIFICATES
 from tests.recorded.foreign.making import Making, Recipe
 from tests.recorded.foreign.objects import namespace
 from tests.recorded.foreign.people import own_things
-from validators.checks.machinery.webhook_answers import WEBHOOK_ANSWERS
-from validators.checks.workloads.holdings import HELD
-from validators.core.facts import Fact, Facts
-from validators.core.resources import CRDS, DEPLOYMENTS, NODES, PODS, VALIDATING_WEBHOOKS
-from validators.subjects.gang.operators import TRAINING
-from validators.subjects.ownership import workload_of
-from validators.subjects.webhooks import SERVING_CERTIFICATES
 
 __all__ = ["RECIPES"]
 

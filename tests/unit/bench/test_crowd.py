@@ -6,8 +6,8 @@ from collections import Counter
 
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.cluster.readiness import State, assess
+from kubeflow_volcano.validators.subjects.pods import waits_for_gang
 from tests.bench.crowd import NODES, POD_GROUPS, PODS, pods
-from validators.subjects.pods import waits_for_gang
 
 
 def test_there_are_so_many_different_pods_and_no_node_has_more_than_it_takes() -> None:

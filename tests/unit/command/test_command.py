@@ -11,8 +11,8 @@ import pytest
 
 from kubeflow_volcano import __version__
 from kubeflow_volcano.command.main import COMMANDS, main
+from kubeflow_volcano.validators.__main__ import main as validators
 from tests.places import ROOT
-from validators.__main__ import main as validators
 
 SCRIPT = "import sys; from kubeflow_volcano.command.start import main; sys.exit(main())"
 

@@ -20,7 +20,7 @@ from kubeflow_volcano.experiment.leftovers import EXPIRES, KINDS, OWNER, expired
 from kubeflow_volcano.experiment.remains import Tracked
 from kubeflow_volcano.experiment.session import EVERYWHERE, Options, ProbeRefused, Session
 from kubeflow_volcano.experiment.spaces import Level
-from validators.checks import CHECKS
+from kubeflow_volcano.validators.checks import CHECKS
 
 PODS = "/api/v1/namespaces/mine/pods"
 NAMESPACES = "/api/v1/namespaces"

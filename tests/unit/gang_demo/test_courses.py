@@ -9,10 +9,10 @@ from typing import Any, cast
 
 import pytest
 
-from gang_demo.play.history import History
-from gang_demo.play.stand import Case, Stand
-from gang_demo.scenarios import preemption, queues, volcano_job
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.gang_demo.play.history import History
+from kubeflow_volcano.gang_demo.play.stand import Case, Stand
+from kubeflow_volcano.gang_demo.scenarios import preemption, queues, volcano_job
 from tests.samples.histories import deleted, group, history, pod, seen
 
 Step = Callable[[History], object]

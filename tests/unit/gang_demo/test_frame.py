@@ -12,18 +12,18 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from gang_demo.catalogue import CASES, NAMES, describe, require_kinds, select_cases
-from gang_demo.model import Outcome
-from gang_demo.play.history import History
-from gang_demo.play.running import count_free_gpus
-from gang_demo.play.stand import Stand
-from gang_demo.show.page import DIRECTORY, PAGE, manifests, render
-from gang_demo.show.picture import draw
-from gang_demo.show.report import read, side_by_side, write
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.watch.observer import Change, Subject
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.experiment.session import Session
+from kubeflow_volcano.gang_demo.catalogue import CASES, NAMES, describe, require_kinds, select_cases
+from kubeflow_volcano.gang_demo.model import Outcome
+from kubeflow_volcano.gang_demo.play.history import History
+from kubeflow_volcano.gang_demo.play.running import count_free_gpus
+from kubeflow_volcano.gang_demo.play.stand import Stand
+from kubeflow_volcano.gang_demo.show.page import DIRECTORY, PAGE, manifests, render
+from kubeflow_volcano.gang_demo.show.picture import draw
+from kubeflow_volcano.gang_demo.show.report import read, side_by_side, write
 from kubeflow_volcano.problems import InvalidInput, NotWritten
 from kubeflow_volcano.progress import silent
 from tests.places import ROOT

@@ -65,6 +65,31 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+@pytest.mark.long
+def test_the_wheel_has_one_package_at_its_top_with_all_of_its_data(library: Path) -> None:
+    assert [path.name for path in library.iterdir() if not path.name.endswith(".dist-info")] in (
+        ["kubeflow_volcano", "bin"],
+        ["bin", "kubeflow_volcano"],
+    )
+    for folder in ("validators", "gang_demo", "examples"):
+        wanted = {path.relative_to(ROOT) for path in (ROOT / folder).rglob("*") if path.is_file()}
+        brought = {
+            path.relative_to(library / "kubeflow_volcano")
+            for path in (library / "kubeflow_volcano" / folder).rglob("*")
+        }
+        assert not {path for path in wanted - brought if "__pycache__" not in path.parts}
+    done = subprocess.run(
+        [sys.executable, "-m", "kubeflow_volcano.validators", "list"],
+        cwd=library,
+        env={**os.environ, "PYTHONPATH": str(library)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "gang" in done.stdout
+
+
 def played(installed: Path, library: Path, tasks: list[dict[str, Any]], **play: Any) -> str:
     """What Ansible prints of a play that is in no collection and names none, with the library of the wheel."""
     whole = {"hosts": "localhost", "gather_facts": False, "tasks": tasks, **play}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from kubeflow_volcano.text import counted
-from validators.checks.refusals import not_tried
-from validators.core.check import check
-from validators.core.facts import Facts, Probe
-from validators.core.outcome import Outcome, Severity, failed, passed, skipped
-from validators.probes.acceptance.examples import CLAIMS, Acceptance, Attempt, acceptance_probe
-from validators.probes.acceptance.states import State
+from kubeflow_volcano.validators.checks.refusals import not_tried
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Facts, Probe
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, failed, passed, skipped
+from kubeflow_volcano.validators.probes.acceptance.examples import CLAIMS, Acceptance, Attempt, acceptance_probe
+from kubeflow_volcano.validators.probes.acceptance.states import State
 
 __all__ = ["CHECKS"]
 
@@ -50,7 +50,7 @@ def job_examples(facts: Facts) -> Outcome:
     """The example of each job kind of the training operator runs.
 
     The gangs of `examples/jobs` are created one after the other, with their own images, and each must run or succeed
-    within 300 s. A pod without a node names the reason; `python -m validators explain job` says more about a job that
+    within 300 s. A pod without a node names the reason; `kubeflow-volcano explain job` says more about a job that
     you create yourself. An image that cannot be pulled has to be copied to where the nodes pull from.
     """
     return _verdict(facts, OPERATOR_JOBS, "training-operator")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from validators.checks.gang import words as gang_words
-from validators.core.outcome import Outcome, errored, warned
-from validators.probes.gang.evidence import GangEvidence
-from validators.probes.gang.gang import STUCK
+from kubeflow_volcano.validators.checks.gang import words as gang_words
+from kubeflow_volcano.validators.core.outcome import Outcome, errored, warned
+from kubeflow_volcano.validators.probes.gang.evidence import GangEvidence
+from kubeflow_volcano.validators.probes.gang.gang import STUCK
 
 __all__ = ["default_scheduler", "same_scheduler"]
 

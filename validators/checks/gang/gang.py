@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from validators.checks.gang import controls as gang_controls
-from validators.checks.gang import steps as gang_steps
-from validators.checks.gang import words as gang_words
-from validators.checks.gang.two_gangs import two_gangs
-from validators.core.check import check
-from validators.core.facts import Facts
-from validators.core.outcome import Outcome, Severity, failed, passed, skipped
-from validators.probes.audit import CLEANUP
-from validators.probes.gang.evidence import GangEvidence
-from validators.probes.gang.gang import GANG
+from kubeflow_volcano.validators.checks.gang import controls as gang_controls
+from kubeflow_volcano.validators.checks.gang import steps as gang_steps
+from kubeflow_volcano.validators.checks.gang import words as gang_words
+from kubeflow_volcano.validators.checks.gang.two_gangs import two_gangs
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, failed, passed, skipped
+from kubeflow_volcano.validators.probes.audit import CLEANUP
+from kubeflow_volcano.validators.probes.gang.evidence import GangEvidence
+from kubeflow_volcano.validators.probes.gang.gang import GANG
 
 __all__ = ["CHECKS"]
 

@@ -6,10 +6,10 @@ from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, VOLCANO
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.record import Member
 from kubeflow_volcano.experiment.stage import NOWHERE, Step
-from validators.checks.gang.words import disturbed, ended_early, good, observed, places, step_refs, why
-from validators.core.outcome import Outcome, errored, failed, warned
-from validators.probes.gang.evidence import GangEvidence
-from validators.probes.gang.gang import STUCK
+from kubeflow_volcano.validators.checks.gang.words import disturbed, ended_early, good, observed, places, step_refs, why
+from kubeflow_volcano.validators.core.outcome import Outcome, errored, failed, warned
+from kubeflow_volcano.validators.probes.gang.evidence import GangEvidence
+from kubeflow_volcano.validators.probes.gang.gang import STUCK
 
 __all__ = ["blocked", "fit", "released", "violation"]
 

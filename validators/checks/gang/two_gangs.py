@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.experiment.stage import Step
-from validators.checks.gang import words as gang_words
-from validators.core.outcome import Outcome, errored, failed, passed, skipped, warned
-from validators.probes.gang.evidence import GangEvidence
-from validators.probes.gang.two_gangs import CONTROL, DEADLOCK, GANGS, RELEASE, SIZE, gang_of, slot_of
+from kubeflow_volcano.validators.checks.gang import words as gang_words
+from kubeflow_volcano.validators.core.outcome import Outcome, errored, failed, passed, skipped, warned
+from kubeflow_volcano.validators.probes.gang.evidence import GangEvidence
+from kubeflow_volcano.validators.probes.gang.two_gangs import CONTROL, DEADLOCK, GANGS, RELEASE, SIZE, gang_of, slot_of
 
 __all__ = ["two_gangs"]
 

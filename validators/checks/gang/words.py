@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.stage import Step
 from kubeflow_volcano.text import counted
-from validators.checks.refusals import interruption, refusal
-from validators.core.outcome import Outcome, errored, passed
-from validators.probes.gang.evidence import GangEvidence
+from kubeflow_volcano.validators.checks.refusals import interruption, refusal
+from kubeflow_volcano.validators.core.outcome import Outcome, errored, passed
+from kubeflow_volcano.validators.probes.gang.evidence import GangEvidence
 
 __all__ = ["ENDED_EARLY", "disturbed", "ended_early", "good", "observed", "places", "step_refs", "why"]
 

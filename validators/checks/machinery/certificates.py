@@ -11,13 +11,13 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.cluster.readiness import State, assess
 from kubeflow_volcano.text import counted
-from validators.core.check import check
-from validators.core.facts import Fact, Facts
-from validators.core.outcome import Outcome, Severity, Status, skipped
-from validators.core.resources import CERTIFICATES, CLUSTER_ISSUERS, ISSUERS, NAMESPACES, PODS
-from validators.core.rights import BACKENDS, Rule
-from validators.subjects import simulation, trust, webhooks
-from validators.subjects.issues import Issue, age, judged, verdict
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Fact, Facts
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, Status, skipped
+from kubeflow_volcano.validators.core.resources import CERTIFICATES, CLUSTER_ISSUERS, ISSUERS, NAMESPACES, PODS
+from kubeflow_volcano.validators.core.rights import BACKENDS, Rule
+from kubeflow_volcano.validators.subjects import simulation, trust, webhooks
+from kubeflow_volcano.validators.subjects.issues import Issue, age, judged, verdict
 
 __all__ = ["CHECKS", "TLS_SECRETS", "TlsSecret"]
 

@@ -11,13 +11,13 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.text import counted
-from validators.core.check import check
-from validators.core.facts import Fact, Facts
-from validators.core.outcome import Outcome, Severity, Status
-from validators.core.resources import NAMESPACES
-from validators.subjects.finalizers import Held, describe
-from validators.subjects.finalizers import todo as finalizing
-from validators.subjects.issues import Issue, verdict
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Fact, Facts
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, Status
+from kubeflow_volcano.validators.core.resources import NAMESPACES
+from kubeflow_volcano.validators.subjects.finalizers import Held, describe
+from kubeflow_volcano.validators.subjects.finalizers import todo as finalizing
+from kubeflow_volcano.validators.subjects.issues import Issue, verdict
 
 __all__ = ["CHECKS", "REMAINING", "kinds_left"]
 

@@ -7,12 +7,12 @@ from functools import partial
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import State, assess
 from kubeflow_volcano.text import counted
-from validators.core.check import check
-from validators.core.facts import Facts
-from validators.core.outcome import Outcome, Severity, Status, failed
-from validators.core.resources import APISERVICES, SERVICES
-from validators.subjects import crds, services
-from validators.subjects.issues import Issue, age, verdict
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, Status, failed
+from kubeflow_volcano.validators.core.resources import APISERVICES, SERVICES
+from kubeflow_volcano.validators.subjects import crds, services
+from kubeflow_volcano.validators.subjects.issues import Issue, age, verdict
 
 __all__ = ["CHECKS"]
 

@@ -18,17 +18,17 @@ from kubeflow_volcano.cluster.api.errors import NotServed
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.text import counted
-from validators.core.check import check
-from validators.core.facts import Fact, Facts
-from validators.core.outcome import Outcome, Severity, Status, errored, skipped
-from validators.core.resources import CRDS, NAMESPACES
-from validators.core.rights import Rule
-from validators.reading.dry_runs import Answer, answer_of, try_create
-from validators.reading.permissions import DRY_RUN_NAMESPACE, allowed, as_yaml
-from validators.subjects import webhooks
-from validators.subjects.interception import webhook_ref
-from validators.subjects.issues import Issue, verdict
-from validators.subjects.simulation import SIMULATED_WEBHOOKS
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Fact, Facts
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, Status, errored, skipped
+from kubeflow_volcano.validators.core.resources import CRDS, NAMESPACES
+from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.reading.dry_runs import Answer, answer_of, try_create
+from kubeflow_volcano.validators.reading.permissions import DRY_RUN_NAMESPACE, allowed, as_yaml
+from kubeflow_volcano.validators.subjects import webhooks
+from kubeflow_volcano.validators.subjects.interception import webhook_ref
+from kubeflow_volcano.validators.subjects.issues import Issue, verdict
+from kubeflow_volcano.validators.subjects.simulation import SIMULATED_WEBHOOKS
 
 __all__ = ["CHECKS", "WEBHOOK_ANSWERS", "HookAnswer", "webhook_answers"]
 

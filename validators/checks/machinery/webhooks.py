@@ -9,14 +9,14 @@ from kubeflow_volcano.cluster.admission.webhooks import Webhook, labelled_namesp
 from kubeflow_volcano.cluster.admission.webhooks import webhooks as entries
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.text import counted, few
-from validators.core.check import check
-from validators.core.facts import Facts, Unread
-from validators.core.outcome import Outcome, Severity, Status, failed, skipped
-from validators.core.resources import CRDS, NAMESPACES, SERVICES
-from validators.subjects import webhooks
-from validators.subjects.interception import webhook_ref
-from validators.subjects.issues import Issue, verdict
-from validators.subjects.simulation import SIMULATED_WEBHOOKS
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Facts, Unread
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, Status, failed, skipped
+from kubeflow_volcano.validators.core.resources import CRDS, NAMESPACES, SERVICES
+from kubeflow_volcano.validators.subjects import webhooks
+from kubeflow_volcano.validators.subjects.interception import webhook_ref
+from kubeflow_volcano.validators.subjects.issues import Issue, verdict
+from kubeflow_volcano.validators.subjects.simulation import SIMULATED_WEBHOOKS
 
 __all__ = ["CHECKS"]
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.acting import USER_AGENT
 from kubeflow_volcano.experiment.remains import Cleanup
-from validators.core.check import check, natural
-from validators.core.facts import Evidence, Facts
-from validators.core.outcome import (
+from kubeflow_volcano.validators.core.check import check, natural
+from kubeflow_volcano.validators.core.facts import Evidence, Facts
+from kubeflow_volcano.validators.core.outcome import (
     CannotJudgeError,
     Outcome,
     Severity,
@@ -23,8 +23,8 @@ from validators.core.outcome import (
     passed,
     skipped,
 )
-from validators.core.results import Result
-from validators.probes.audit import Audit
+from kubeflow_volcano.validators.core.results import Result
+from kubeflow_volcano.validators.probes.audit import Audit
 
 __all__ = ["CHECKS", "RUN", "RunRecord"]
 

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.text import counted
-from validators.core.check import check
-from validators.core.facts import Fact, Facts
-from validators.core.outcome import Outcome, Severity, failed, passed, skipped
-from validators.core.resources import NAMESPACES, PROFILES
-from validators.core.rights import Rule
-from validators.reading.permissions import allowed
-from validators.subjects.issues import judged
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Fact, Facts
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, failed, passed, skipped
+from kubeflow_volcano.validators.core.resources import NAMESPACES, PROFILES
+from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.reading.permissions import allowed
+from kubeflow_volcano.validators.subjects.issues import judged
 
 __all__ = ["CHECKS", "FOREIGN_ACCESS", "TRIED"]
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.text import counted, few
-from validators.checks.network.sign_in import CONFIGURATION, DEX, SIGN_IN, SignIn
-from validators.core.check import check
-from validators.core.expectations import Expectations
-from validators.core.facts import Facts, Read
-from validators.core.outcome import (
+from kubeflow_volcano.validators.checks.network.sign_in import CONFIGURATION, DEX, SIGN_IN, SignIn
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.expectations import Expectations
+from kubeflow_volcano.validators.core.facts import Facts, Read
+from kubeflow_volcano.validators.core.outcome import (
     CannotJudgeError,
     Outcome,
     Severity,
@@ -22,9 +22,9 @@ from validators.core.outcome import (
     skipped,
     warned,
 )
-from validators.core.resources import NAMESPACES, PROFILES
-from validators.subjects import simulation, workloads
-from validators.subjects.issues import Issue, age, judged, verdict
+from kubeflow_volcano.validators.core.resources import NAMESPACES, PROFILES
+from kubeflow_volcano.validators.subjects import simulation, workloads
+from kubeflow_volcano.validators.subjects.issues import Issue, age, judged, verdict
 
 __all__ = ["CHECKS"]
 

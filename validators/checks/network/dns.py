@@ -9,12 +9,12 @@ from typing import Any
 
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.text import counted, few
-from validators.checks.network import name_server
-from validators.checks.refusals import not_tried
-from validators.core.check import check
-from validators.core.facts import Facts
-from validators.core.outcome import Outcome, Severity, failed, passed, skipped, warned
-from validators.probes.network.dns import DNS, Answer, DnsEvidence, expected_names
+from kubeflow_volcano.validators.checks.network import name_server
+from kubeflow_volcano.validators.checks.refusals import not_tried
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, failed, passed, skipped, warned
+from kubeflow_volcano.validators.probes.network.dns import DNS, Answer, DnsEvidence, expected_names
 
 __all__ = ["CHECKS"]
 

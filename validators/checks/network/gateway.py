@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from validators.checks.refusals import not_tried
-from validators.core.check import check
-from validators.core.facts import Facts
-from validators.core.outcome import Outcome, Severity, failed, passed, skipped
-from validators.probes.network.front_door import DEPLOYMENT, GATEWAY, SERVICE, FrontDoor, Hop
-from validators.subjects import simulation
+from kubeflow_volcano.validators.checks.refusals import not_tried
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, failed, passed, skipped
+from kubeflow_volcano.validators.probes.network.front_door import DEPLOYMENT, GATEWAY, SERVICE, FrontDoor, Hop
+from kubeflow_volcano.validators.subjects import simulation
 
 __all__ = ["CHECKS", "nobody"]
 

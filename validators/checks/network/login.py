@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from validators.checks.network.gateway import nobody
-from validators.checks.network.sign_in import CONFIGURATION, DEX
-from validators.core.check import check
-from validators.core.facts import Facts
-from validators.core.outcome import Outcome, Severity, errored, failed, passed, skipped
-from validators.probes.network.front_door import SERVICE
-from validators.probes.network.login import FORWARD, LOGIN, Login
-from validators.reading.permissions import as_yaml
+from kubeflow_volcano.validators.checks.network.gateway import nobody
+from kubeflow_volcano.validators.checks.network.sign_in import CONFIGURATION, DEX
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, errored, failed, passed, skipped
+from kubeflow_volcano.validators.probes.network.front_door import SERVICE
+from kubeflow_volcano.validators.probes.network.login import FORWARD, LOGIN, Login
+from kubeflow_volcano.validators.reading.permissions import as_yaml
 
 __all__ = ["CHECKS"]
 

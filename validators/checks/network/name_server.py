@@ -8,10 +8,10 @@ from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.text import few
-from validators.core.facts import Facts
-from validators.core.outcome import Outcome, failed
-from validators.core.resources import SERVICES
-from validators.subjects import services
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import Outcome, failed
+from kubeflow_volcano.validators.core.resources import SERVICES
+from kubeflow_volcano.validators.subjects import services
 
 __all__ = ["READS", "name_service", "outage"]
 

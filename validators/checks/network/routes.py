@@ -7,11 +7,11 @@ from typing import Any
 
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.text import counted, few
-from validators.checks.refusals import not_tried
-from validators.core.check import check
-from validators.core.facts import Facts
-from validators.core.outcome import Outcome, Severity, errored, failed, passed, skipped
-from validators.probes.network.network import NETWORK, NetworkEvidence, Way
+from kubeflow_volcano.validators.checks.refusals import not_tried
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, errored, failed, passed, skipped
+from kubeflow_volcano.validators.probes.network.network import NETWORK, NetworkEvidence, Way
 
 __all__ = ["CHECKS"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.text import counted
-from validators.core.check import check
-from validators.core.facts import Facts
-from validators.core.outcome import Outcome, Severity, Status, skipped
-from validators.core.resources import NAMESPACES, PODS
-from validators.subjects.issues import Issue, judged, verdict
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, Status, skipped
+from kubeflow_volcano.validators.core.resources import NAMESPACES, PODS
+from kubeflow_volcano.validators.subjects.issues import Issue, judged, verdict
 
 __all__ = ["CHECKS"]
 

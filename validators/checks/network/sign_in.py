@@ -18,11 +18,11 @@ from kubeflow_volcano import strict_yaml
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput
-from validators.core.facts import Fact, Facts
-from validators.core.outcome import CannotJudgeError, errored
-from validators.core.resources import DEPLOYMENTS
-from validators.core.rights import Rule
-from validators.subjects.gang.operator_flags import container_of
+from kubeflow_volcano.validators.core.facts import Fact, Facts
+from kubeflow_volcano.validators.core.outcome import CannotJudgeError, errored
+from kubeflow_volcano.validators.core.resources import DEPLOYMENTS
+from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.subjects.gang.operator_flags import container_of
 
 __all__ = ["CONFIGURATION", "DEX", "SIGN_IN", "SignIn", "sign_in"]
 

@@ -9,19 +9,19 @@ from http import HTTPStatus
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import NotServed
 from kubeflow_volcano.cluster.objects import Object, Ref
-from validators.checks.operator.verdict import operator_verdict
-from validators.core.facts import Fact, Facts, Read
-from validators.core.outcome import Outcome, Status, errored, failed, passed, skipped
-from validators.core.resources import CRDS, DEPLOYMENTS, PODS
-from validators.core.rights import Rule
-from validators.probes.operator.operator import OperatorEvidence
-from validators.reading.dry_runs import try_create
-from validators.reading.permissions import DRY_RUN_NAMESPACE, allowed
-from validators.subjects import crds, webhooks
-from validators.subjects.gang.operators import OPERATORS, Operator, podgroups_since
-from validators.subjects.interception import in_the_way, named_in
-from validators.subjects.issues import verdict
-from validators.subjects.ownership import workload_of
+from kubeflow_volcano.validators.checks.operator.verdict import operator_verdict
+from kubeflow_volcano.validators.core.facts import Fact, Facts, Read
+from kubeflow_volcano.validators.core.outcome import Outcome, Status, errored, failed, passed, skipped
+from kubeflow_volcano.validators.core.resources import CRDS, DEPLOYMENTS, PODS
+from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.probes.operator.operator import OperatorEvidence
+from kubeflow_volcano.validators.reading.dry_runs import try_create
+from kubeflow_volcano.validators.reading.permissions import DRY_RUN_NAMESPACE, allowed
+from kubeflow_volcano.validators.subjects import crds, webhooks
+from kubeflow_volcano.validators.subjects.gang.operators import OPERATORS, Operator, podgroups_since
+from kubeflow_volcano.validators.subjects.interception import in_the_way, named_in
+from kubeflow_volcano.validators.subjects.issues import verdict
+from kubeflow_volcano.validators.subjects.ownership import workload_of
 
 __all__ = [
     "OPERATOR_ACCESS",

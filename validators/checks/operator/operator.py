@@ -8,22 +8,37 @@ from kubeflow_volcano.catalog.operator import GangEra, era_of, version_of_image
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.text import counted, few
-from validators.checks.operator import common as judging
-from validators.checks.operator.verdict import held_then_released
-from validators.core.check import check
-from validators.core.consequences import NOT_NEEDED
-from validators.core.expectations import GIVEN
-from validators.core.facts import Facts
-from validators.core.outcome import CannotJudgeError, Outcome, Severity, errored, failed, passed, skipped, warned
-from validators.core.resources import DEPLOYMENTS, PODGROUPS, PODS
-from validators.core.rights import Rule
-from validators.probes.operator.training import TRAINING_JOB
-from validators.subjects import crds
-from validators.subjects.gang.operator_flags import container_of, correction, faults, flags_of, gang_flags
-from validators.subjects.gang.operators import TRAINING
-from validators.subjects.issues import age, judged
-from validators.subjects.kubectl import look_again
-from validators.subjects.pods import GROUP_NAME
+from kubeflow_volcano.validators.checks.operator import common as judging
+from kubeflow_volcano.validators.checks.operator.verdict import held_then_released
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.consequences import NOT_NEEDED
+from kubeflow_volcano.validators.core.expectations import GIVEN
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import (
+    CannotJudgeError,
+    Outcome,
+    Severity,
+    errored,
+    failed,
+    passed,
+    skipped,
+    warned,
+)
+from kubeflow_volcano.validators.core.resources import DEPLOYMENTS, PODGROUPS, PODS
+from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.probes.operator.training import TRAINING_JOB
+from kubeflow_volcano.validators.subjects import crds
+from kubeflow_volcano.validators.subjects.gang.operator_flags import (
+    container_of,
+    correction,
+    faults,
+    flags_of,
+    gang_flags,
+)
+from kubeflow_volcano.validators.subjects.gang.operators import TRAINING
+from kubeflow_volcano.validators.subjects.issues import age, judged
+from kubeflow_volcano.validators.subjects.kubectl import look_again
+from kubeflow_volcano.validators.subjects.pods import GROUP_NAME
 
 __all__ = ["CHECKS"]
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kubeflow_volcano.cluster.objects import Object, Ref
-from validators.checks.operator import common as judging
-from validators.core.check import check
-from validators.core.facts import Facts
-from validators.core.outcome import Outcome, Severity, failed, passed, skipped, warned
-from validators.core.resources import CLUSTER_RUNTIMES, DEPLOYMENTS
-from validators.core.rights import Rule
-from validators.probes.operator.trainer import TRAIN_JOB
-from validators.subjects.gang import runtimes
-from validators.subjects.gang.operators import TRAINER
+from kubeflow_volcano.validators.checks.operator import common as judging
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, failed, passed, skipped, warned
+from kubeflow_volcano.validators.core.resources import CLUSTER_RUNTIMES, DEPLOYMENTS
+from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.probes.operator.trainer import TRAIN_JOB
+from kubeflow_volcano.validators.subjects.gang import runtimes
+from kubeflow_volcano.validators.subjects.gang.operators import TRAINER
 
 __all__ = ["CHECKS"]
 

@@ -8,9 +8,9 @@ from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.cluster.readiness import BAD_IMAGE_REASONS
 from kubeflow_volcano.experiment.stage import Step
 from kubeflow_volcano.text import counted
-from validators.checks.refusals import interruption, refusal
-from validators.core.outcome import Outcome, errored, failed, passed, warned
-from validators.probes.operator.operator import OperatorEvidence
+from kubeflow_volcano.validators.checks.refusals import interruption, refusal
+from kubeflow_volcano.validators.core.outcome import Outcome, errored, failed, passed, warned
+from kubeflow_volcano.validators.probes.operator.operator import OperatorEvidence
 
 __all__ = ["held_then_released", "operator_verdict"]
 

@@ -14,12 +14,12 @@ from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.text import counted
-from validators.core.check import check
-from validators.core.facts import Fact, Facts
-from validators.core.outcome import Outcome, Severity, errored, failed, passed
-from validators.core.resources import NAMESPACES
-from validators.core.rights import Rule
-from validators.reading.permissions import allowed, as_yaml
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Fact, Facts
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, errored, failed, passed
+from kubeflow_volcano.validators.core.resources import NAMESPACES
+from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.reading.permissions import allowed, as_yaml
 
 __all__ = ["API_SERVER", "CHECKS", "OWN_ACCESS", "READY_ANSWERS"]
 
@@ -108,7 +108,7 @@ def own_permissions(facts: Facts) -> Outcome:
     """Your account has every right that the chosen checks need.
 
     The API server answers a SelfSubjectAccessReview for each rule; a list of rights would prove nothing. A check that
-    needs a missing right ends in an error and never passes. Grant the rules that are printed; `python -m validators
+    needs a missing right ends in an error and never passes. Grant the rules that are printed; `kubeflow-volcano
     rbac` prints all rules of a run, as roles and bindings.
     """
     access = facts.read(OWN_ACCESS)

@@ -14,13 +14,13 @@ from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.text import counted, few
-from validators.checks.reach.api_server import API_SERVER
-from validators.checks.reach.open_nodes import sick_of
-from validators.core.check import check
-from validators.core.facts import Fact, Facts
-from validators.core.outcome import Outcome, Severity, errored, failed, passed, warned
-from validators.core.resources import NODES
-from validators.core.rights import Rule
+from kubeflow_volcano.validators.checks.reach.api_server import API_SERVER
+from kubeflow_volcano.validators.checks.reach.open_nodes import sick_of
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Fact, Facts
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, errored, failed, passed, warned
+from kubeflow_volcano.validators.core.resources import NODES
+from kubeflow_volcano.validators.core.rights import Rule
 
 __all__ = ["CHECKS", "CLOCKS", "Clocks", "clocks", "drift", "narrowed"]
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.text import counted
-from validators.core.check import check
-from validators.core.facts import Facts, Read
-from validators.core.outcome import Outcome, Severity, Status
-from validators.core.resources import NODES, PODS
-from validators.subjects import pods
-from validators.subjects.issues import Issue, judged, verdict
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Facts, Read
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, Status
+from kubeflow_volcano.validators.core.resources import NODES, PODS
+from kubeflow_volcano.validators.subjects import pods
+from kubeflow_volcano.validators.subjects.issues import Issue, judged, verdict
 
 __all__ = ["CHECKS"]
 

@@ -12,11 +12,19 @@ from kubeflow_volcano.catalog.legacy import KFCTL, KSONNET, KUBE_BATCH, KUBE_BAT
 from kubeflow_volcano.catalog.operator import DEPLOYMENT as OPERATOR
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.text import counted
-from validators.core.check import check
-from validators.core.facts import Facts, Read
-from validators.core.outcome import Outcome, Severity, Status
-from validators.core.resources import CRDS, DEPLOYMENTS, KFDEFS, NAMESPACES, PODS, SERVICES, STATEFUL_SETS
-from validators.subjects.issues import Issue, judged, verdict
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Facts, Read
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, Status
+from kubeflow_volcano.validators.core.resources import (
+    CRDS,
+    DEPLOYMENTS,
+    KFDEFS,
+    NAMESPACES,
+    PODS,
+    SERVICES,
+    STATEFUL_SETS,
+)
+from kubeflow_volcano.validators.subjects.issues import Issue, judged, verdict
 
 __all__ = ["CHECKS"]
 

@@ -9,14 +9,14 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.pods.volumes import directory_of
 from kubeflow_volcano.hosts.kubelet_skew import unsupported_skew
 from kubeflow_volcano.text import counted, few
-from validators.checks.refusals import refusal
-from validators.core.check import check
-from validators.core.facts import Facts
-from validators.core.outcome import Outcome, Severity, errored, passed, skipped, warned
-from validators.core.resources import NODES, STORAGE_CLASSES, VOLUMES
-from validators.probes.node_settings import NODE_SETTINGS, NOT_READY, Settings
-from validators.probes.storage.storage import STORAGE, StorageEvidence
-from validators.subjects.storage_classes import LOCAL_PATH
+from kubeflow_volcano.validators.checks.refusals import refusal
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, errored, passed, skipped, warned
+from kubeflow_volcano.validators.core.resources import NODES, STORAGE_CLASSES, VOLUMES
+from kubeflow_volcano.validators.probes.node_settings import NODE_SETTINGS, NOT_READY, Settings
+from kubeflow_volcano.validators.probes.storage.storage import STORAGE, StorageEvidence
+from kubeflow_volcano.validators.subjects.storage_classes import LOCAL_PATH
 
 __all__ = ["CHECKS"]
 

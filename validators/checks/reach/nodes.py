@@ -12,14 +12,14 @@ from kubeflow_volcano.cluster.pods.quantities import Amounts, amounts, pod_reque
 from kubeflow_volcano.cluster.readiness import Readiness
 from kubeflow_volcano.experiment.pods import RESOURCES
 from kubeflow_volcano.text import counted, few
-from validators.checks.reach.open_nodes import accepting, none_open, sick_of
-from validators.core.check import check
-from validators.core.facts import Facts
-from validators.core.outcome import Outcome, Severity, Status, errored, failed, passed, warned
-from validators.core.resources import NODES, PODS
-from validators.subjects.outages import LOST
-from validators.subjects.ownership import workload_of
-from validators.subjects.pods import waits_for_gang
+from kubeflow_volcano.validators.checks.reach.open_nodes import accepting, none_open, sick_of
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, Status, errored, failed, passed, warned
+from kubeflow_volcano.validators.core.resources import NODES, PODS
+from kubeflow_volcano.validators.subjects.outages import LOST
+from kubeflow_volcano.validators.subjects.ownership import workload_of
+from kubeflow_volcano.validators.subjects.pods import waits_for_gang
 
 __all__ = ["CHECKS"]
 

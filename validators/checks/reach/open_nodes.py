@@ -10,8 +10,8 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.pods.taints import Setter, blocking, setter_of, taint_text, untolerated
 from kubeflow_volcano.cluster.readiness import Readiness, State, assess
 from kubeflow_volcano.text import few
-from validators.core.facts import Facts
-from validators.core.outcome import Outcome, failed, warned
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import Outcome, failed, warned
 
 __all__ = ["accepting", "none_open", "sick_of"]
 

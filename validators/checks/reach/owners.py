@@ -9,11 +9,11 @@ from kubeflow_volcano.cluster.metadata import FIELD_MANAGER, may_be_overwritten
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.ownership import mark_of
 from kubeflow_volcano.text import counted, few
-from validators.core.check import check
-from validators.core.facts import Fact, Facts
-from validators.core.outcome import Outcome, Severity, failed, passed, skipped, warned
-from validators.core.resources import CRDS
-from validators.subjects import webhooks, workloads
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Fact, Facts
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, failed, passed, skipped, warned
+from kubeflow_volcano.validators.core.resources import CRDS
+from kubeflow_volcano.validators.subjects import webhooks, workloads
 
 __all__ = ["CHECKS", "MANAGERS", "writers"]
 

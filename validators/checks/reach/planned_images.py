@@ -9,11 +9,11 @@ from functools import lru_cache
 
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.cluster.objects import Object, Ref
-from validators.checks.reach.recognition import stands_for
-from validators.core.facts import Facts
-from validators.core.resources import NODES, PODS
-from validators.subjects.ownership import workload_of
-from validators.subjects.workloads import RESOURCE_OF_KIND
+from kubeflow_volcano.validators.checks.reach.recognition import stands_for
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.resources import NODES, PODS
+from kubeflow_volcano.validators.subjects.ownership import workload_of
+from kubeflow_volcano.validators.subjects.workloads import RESOURCE_OF_KIND
 
 __all__ = ["Running", "as_planned", "images_in", "planned_of", "running"]
 

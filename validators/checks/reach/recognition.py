@@ -11,9 +11,9 @@ from kubeflow_volcano.catalog.images import tables
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.catalog.shipped import crd_versions, shipped_images, version_labels
 from kubeflow_volcano.cluster.objects import Object, Ref
-from validators.core.facts import Facts
-from validators.core.resources import CRDS
-from validators.subjects.workloads import RESOURCE_OF_KIND
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.resources import CRDS
+from kubeflow_volcano.validators.subjects.workloads import RESOURCE_OF_KIND
 
 __all__ = ["Mark", "Recognised", "image_marks", "marks", "recognise", "stands_for"]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubeflow_volcano.text import counted, few
-from validators.checks.reach.planned_images import Running, running
-from validators.checks.reach.recognition import Recognised, marks, recognise
-from validators.core.check import check
-from validators.core.facts import Facts, Read
-from validators.core.outcome import Outcome, Severity, Status, passed, skipped, warned
-from validators.core.resources import CRDS
-from validators.subjects import workloads
-from validators.subjects.issues import Issue, verdict
+from kubeflow_volcano.validators.checks.reach.planned_images import Running, running
+from kubeflow_volcano.validators.checks.reach.recognition import Recognised, marks, recognise
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Facts, Read
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, Status, passed, skipped, warned
+from kubeflow_volcano.validators.core.resources import CRDS
+from kubeflow_volcano.validators.subjects import workloads
+from kubeflow_volcano.validators.subjects.issues import Issue, verdict
 
 __all__ = ["CHECKS"]
 

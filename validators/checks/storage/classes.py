@@ -7,16 +7,22 @@ from dataclasses import replace
 
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.ended import BAD_STARTS
-from validators.checks.refusals import interruption, refusal
-from validators.core.check import check
-from validators.core.facts import Facts
-from validators.core.outcome import Outcome, Severity, Status, errored, failed, passed, skipped, warned
-from validators.core.resources import STORAGE_CLASSES
-from validators.probes.storage.roundtrip import RoundTrip, Stage
-from validators.probes.storage.storage import STORAGE
-from validators.subjects import workloads
-from validators.subjects.issues import Issue, verdict
-from validators.subjects.storage_classes import MARKS, STATIC, default_classes, effective_class, serving_workloads
+from kubeflow_volcano.validators.checks.refusals import interruption, refusal
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, Status, errored, failed, passed, skipped, warned
+from kubeflow_volcano.validators.core.resources import STORAGE_CLASSES
+from kubeflow_volcano.validators.probes.storage.roundtrip import RoundTrip, Stage
+from kubeflow_volcano.validators.probes.storage.storage import STORAGE
+from kubeflow_volcano.validators.subjects import workloads
+from kubeflow_volcano.validators.subjects.issues import Issue, verdict
+from kubeflow_volcano.validators.subjects.storage_classes import (
+    MARKS,
+    STATIC,
+    default_classes,
+    effective_class,
+    serving_workloads,
+)
 
 __all__ = ["CHECKS"]
 

@@ -8,14 +8,14 @@ from kubernetes.utils.quantity import parse_quantity
 
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.text import counted
-from validators.checks.refusals import interruption, refusal
-from validators.core.check import check
-from validators.core.facts import Facts
-from validators.core.outcome import Outcome, Severity, errored, failed, passed, skipped, warned
-from validators.core.resources import CLAIMS
-from validators.core.rights import Rule
-from validators.probes.storage.directories import Seen
-from validators.probes.storage.storage import STORAGE
+from kubeflow_volcano.validators.checks.refusals import interruption, refusal
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, errored, failed, passed, skipped, warned
+from kubeflow_volcano.validators.core.resources import CLAIMS
+from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.probes.storage.directories import Seen
+from kubeflow_volcano.validators.probes.storage.storage import STORAGE
 
 __all__ = ["CHECKS"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kubeflow_volcano.cluster.objects import Ref
-from validators.checks.refusals import interruption
-from validators.core.check import check
-from validators.core.facts import Facts
-from validators.core.outcome import Outcome, Severity, errored, failed, passed, skipped, warned
-from validators.probes.storage.own_volumes import EXEC, OWN_VOLUMES, Answer
-from validators.reading.permissions import as_yaml
+from kubeflow_volcano.validators.checks.refusals import interruption
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, errored, failed, passed, skipped, warned
+from kubeflow_volcano.validators.probes.storage.own_volumes import EXEC, OWN_VOLUMES, Answer
+from kubeflow_volcano.validators.reading.permissions import as_yaml
 
 __all__ = ["CHECKS"]
 

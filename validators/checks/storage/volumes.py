@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kubeflow_volcano.cluster.objects import Object, Ref
-from validators.core.check import check
-from validators.core.facts import Facts
-from validators.core.outcome import Outcome, Severity, Status
-from validators.core.resources import CLAIMS, NAMESPACES, PODS, STORAGE_CLASSES, VOLUMES
-from validators.subjects import pods
-from validators.subjects.issues import Issue, age, judged, verdict
-from validators.subjects.ownership import as_owned
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, Status
+from kubeflow_volcano.validators.core.resources import CLAIMS, NAMESPACES, PODS, STORAGE_CLASSES, VOLUMES
+from kubeflow_volcano.validators.subjects import pods
+from kubeflow_volcano.validators.subjects.issues import Issue, age, judged, verdict
+from kubeflow_volcano.validators.subjects.ownership import as_owned
 
 __all__ = ["CHECKS"]
 

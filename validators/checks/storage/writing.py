@@ -9,15 +9,15 @@ from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.ended import BAD_STARTS, NO_EVENT
 from kubeflow_volcano.experiment.spaces import Level
 from kubeflow_volcano.text import counted, few
-from validators.checks.refusals import interruption, refusal
-from validators.core.check import check
-from validators.core.facts import Facts
-from validators.core.outcome import Outcome, Severity, errored, failed, passed, skipped, warned
-from validators.core.resources import STORAGE_CLASSES
-from validators.probes.storage.identities import Identity
-from validators.probes.storage.storage import STORAGE, StorageEvidence
-from validators.probes.storage.writing import OPERATIONS, Written
-from validators.subjects.storage_classes import serving_workloads
+from kubeflow_volcano.validators.checks.refusals import interruption, refusal
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, errored, failed, passed, skipped, warned
+from kubeflow_volcano.validators.core.resources import STORAGE_CLASSES
+from kubeflow_volcano.validators.probes.storage.identities import Identity
+from kubeflow_volcano.validators.probes.storage.storage import STORAGE, StorageEvidence
+from kubeflow_volcano.validators.probes.storage.writing import OPERATIONS, Written
+from kubeflow_volcano.validators.subjects.storage_classes import serving_workloads
 
 __all__ = ["CHECKS"]
 

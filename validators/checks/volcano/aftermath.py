@@ -10,16 +10,24 @@ from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
-from validators.core.check import check
-from validators.core.consequences import NOT_NEEDED
-from validators.core.facts import Fact, Facts
-from validators.core.outcome import CannotJudgeError, Outcome, Severity, failed, passed, skipped, warned
-from validators.core.resources import PODGROUPS, PODS
-from validators.core.rights import VOLCANO_HOME, Rule
-from validators.subjects import crds
-from validators.subjects.issues import judged
-from validators.subjects.ownership import workload_of
-from validators.subjects.pods import GROUP_NAME
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.consequences import NOT_NEEDED
+from kubeflow_volcano.validators.core.facts import Fact, Facts
+from kubeflow_volcano.validators.core.outcome import (
+    CannotJudgeError,
+    Outcome,
+    Severity,
+    failed,
+    passed,
+    skipped,
+    warned,
+)
+from kubeflow_volcano.validators.core.resources import PODGROUPS, PODS
+from kubeflow_volcano.validators.core.rights import VOLCANO_HOME, Rule
+from kubeflow_volcano.validators.subjects import crds
+from kubeflow_volcano.validators.subjects.issues import judged
+from kubeflow_volcano.validators.subjects.ownership import workload_of
+from kubeflow_volcano.validators.subjects.pods import GROUP_NAME
 
 __all__ = ["CHECKS", "PREVIOUS_LOGS", "previous_logs"]
 

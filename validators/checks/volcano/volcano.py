@@ -13,19 +13,27 @@ from kubeflow_volcano.catalog.images.names import version_tag
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.text import did_you_mean
-from validators.core.check import check
-from validators.core.consequences import NOT_NEEDED
-from validators.core.facts import Facts
-from validators.core.outcome import CannotJudgeError, Outcome, Severity, failed, passed, skipped, warned
-from validators.core.resources import CONFIGMAPS, DEPLOYMENTS, QUEUES
-from validators.subjects import crds, workloads
-from validators.subjects.gang import scheduler_configuration
-from validators.subjects.gang.operator_flags import container_of
-from validators.subjects.gang.queue_opening import open_command
-from validators.subjects.gang.scheduler_configuration import Unusable
-from validators.subjects.gang.scheduler_correction import correction
-from validators.subjects.issues import verdict
-from validators.subjects.kubectl import patch, pointer
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.consequences import NOT_NEEDED
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import (
+    CannotJudgeError,
+    Outcome,
+    Severity,
+    failed,
+    passed,
+    skipped,
+    warned,
+)
+from kubeflow_volcano.validators.core.resources import CONFIGMAPS, DEPLOYMENTS, QUEUES
+from kubeflow_volcano.validators.subjects import crds, workloads
+from kubeflow_volcano.validators.subjects.gang import scheduler_configuration
+from kubeflow_volcano.validators.subjects.gang.operator_flags import container_of
+from kubeflow_volcano.validators.subjects.gang.queue_opening import open_command
+from kubeflow_volcano.validators.subjects.gang.scheduler_configuration import Unusable
+from kubeflow_volcano.validators.subjects.gang.scheduler_correction import correction
+from kubeflow_volcano.validators.subjects.issues import verdict
+from kubeflow_volcano.validators.subjects.kubectl import patch, pointer
 
 __all__ = ["CHECKS"]
 

@@ -15,10 +15,10 @@ from kubeflow_volcano.cluster.applied_objects import APPLIED_OBJECTS, parse
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.text import few
-from validators.core.check import check
-from validators.core.facts import Fact, Facts
-from validators.core.outcome import Cause, Outcome, Severity, errored, failed, passed
-from validators.core.resources import (
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Fact, Facts
+from kubeflow_volcano.validators.core.outcome import Cause, Outcome, Severity, errored, failed, passed
+from kubeflow_volcano.validators.core.resources import (
     CONFIGMAPS,
     MUTATING_WEBHOOKS,
     NAMESPACES,
@@ -26,9 +26,9 @@ from validators.core.resources import (
     STORAGE_CLASSES,
     VALIDATING_WEBHOOKS,
 )
-from validators.core.rights import BACKENDS, HOMES, Rule
-from validators.reading.permissions import as_yaml
-from validators.subjects import crds, workloads
+from kubeflow_volcano.validators.core.rights import BACKENDS, HOMES, Rule
+from kubeflow_volcano.validators.reading.permissions import as_yaml
+from kubeflow_volcano.validators.subjects import crds, workloads
 
 __all__ = ["CHECKS", "HELD", "Holdings"]
 

@@ -15,12 +15,12 @@ from kubeflow_volcano.cluster.applied_objects import APPLIED_OBJECTS, GUARDED_KI
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.text import counted, few
-from validators.core.check import check
-from validators.core.facts import Fact, Facts
-from validators.core.outcome import Outcome, Severity, errored, passed, skipped, warned
-from validators.core.resources import NAMESPACES
-from validators.core.rights import Rule
-from validators.reading.permissions import as_yaml
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Fact, Facts
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, errored, passed, skipped, warned
+from kubeflow_volcano.validators.core.resources import NAMESPACES
+from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.reading.permissions import as_yaml
 
 __all__ = ["CHECKS", "STALE", "StaleObjects"]
 

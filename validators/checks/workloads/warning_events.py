@@ -11,13 +11,20 @@ from kubeflow_volcano.cluster.objects import Object, Ref, group_of
 from kubeflow_volcano.cluster.readiness import State, assess
 from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.text import counted
-from validators.core.check import check
-from validators.core.facts import Fact, Facts
-from validators.core.outcome import Cause, Outcome, Severity, passed, skipped, warned
-from validators.core.resources import CERTIFICATES, CLAIMS, CONFIGMAPS, ENDPOINT_SLICES, NAMESPACES, RESOURCES
-from validators.core.rights import HOMES, Rule
-from validators.subjects import pods, services, workloads
-from validators.subjects.ownership import controller_of
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Fact, Facts
+from kubeflow_volcano.validators.core.outcome import Cause, Outcome, Severity, passed, skipped, warned
+from kubeflow_volcano.validators.core.resources import (
+    CERTIFICATES,
+    CLAIMS,
+    CONFIGMAPS,
+    ENDPOINT_SLICES,
+    NAMESPACES,
+    RESOURCES,
+)
+from kubeflow_volcano.validators.core.rights import HOMES, Rule
+from kubeflow_volcano.validators.subjects import pods, services, workloads
+from kubeflow_volcano.validators.subjects.ownership import controller_of
 
 __all__ = ["CHECKS", "WARNING_EVENTS", "Warned"]
 

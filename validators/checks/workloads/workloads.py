@@ -6,13 +6,13 @@ from functools import lru_cache
 
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.text import counted
-from validators.core.check import check
-from validators.core.facts import Facts, Read
-from validators.core.outcome import Outcome, Severity, Status
-from validators.core.resources import JOBS, PODS
-from validators.subjects import pods, services, simulation, workloads
-from validators.subjects.issues import judged, verdict
-from validators.subjects.workloads import READS
+from kubeflow_volcano.validators.core.check import check
+from kubeflow_volcano.validators.core.facts import Facts, Read
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, Status
+from kubeflow_volcano.validators.core.resources import JOBS, PODS
+from kubeflow_volcano.validators.subjects import pods, services, simulation, workloads
+from kubeflow_volcano.validators.subjects.issues import judged, verdict
+from kubeflow_volcano.validators.subjects.workloads import READS
 
 __all__ = ["CHECKS"]
 

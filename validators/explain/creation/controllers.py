@@ -8,12 +8,12 @@ from types import MappingProxyType
 
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.cluster.readiness import State, assess
-from validators.checks.operator.common import OPERATOR_ACCESS
-from validators.core.facts import Facts
-from validators.core.rights import Rule
-from validators.explain.kinds import JOBSETS
-from validators.explain.model import Finding, Situation, finding
-from validators.subjects.gang.operators import TRAINER, TRAINING
+from kubeflow_volcano.validators.checks.operator.common import OPERATOR_ACCESS
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.explain.kinds import JOBSETS
+from kubeflow_volcano.validators.explain.model import Finding, Situation, finding
+from kubeflow_volcano.validators.subjects.gang.operators import TRAINER, TRAINING
 
 __all__ = ["CONTROLLERS", "PODGROUPS", "Controller", "controllers", "controllers_of", "down", "missing_permissions"]
 
@@ -98,7 +98,7 @@ def down(ref: Ref, situation: Situation) -> Finding | None:
         "ControllerDown",
         f"{state.message} {pods} of {job.wanted} pods exist.",
         needed=needed,
-        todo="bring it up; `python -m validators --select workloads` reports what keeps it down.",
+        todo="bring it up; `kubeflow-volcano validate --select workloads` reports what keeps it down.",
         objects=[ref],
         commands=[f"kubectl -n {ref.namespace} describe deployment {ref.name}"],
     )

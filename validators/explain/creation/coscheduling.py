@@ -11,13 +11,13 @@ from collections.abc import Iterator
 
 from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS
 from kubeflow_volcano.cluster.objects import Ref
-from validators.explain.creation.podgroups import not_enough_pods, too_high_minimum
-from validators.explain.model import Finding, Situation, finding
-from validators.explain.scheduling.schedulers import is_unnoticed
-from validators.subjects.gang.operator_flags import container_of, flags_of
-from validators.subjects.gang.operators import TRAINING
-from validators.subjects.gang.recognition import named_by
-from validators.subjects.issues import age
+from kubeflow_volcano.validators.explain.creation.podgroups import not_enough_pods, too_high_minimum
+from kubeflow_volcano.validators.explain.model import Finding, Situation, finding
+from kubeflow_volcano.validators.explain.scheduling.schedulers import is_unnoticed
+from kubeflow_volcano.validators.subjects.gang.operator_flags import container_of, flags_of
+from kubeflow_volcano.validators.subjects.gang.operators import TRAINING
+from kubeflow_volcano.validators.subjects.gang.recognition import named_by
+from kubeflow_volcano.validators.subjects.issues import age
 
 __all__ = ["SECOND_SCHEDULER", "coscheduling", "is_coscheduled"]
 

@@ -10,17 +10,22 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.experiment.stage import PODGROUP
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.text import counted
-from validators.explain.creation import trainjobs
-from validators.explain.creation.controllers import PODGROUPS, controllers_of, down, missing_permissions
-from validators.explain.creation.prerequisites import spec_refusal
-from validators.explain.creation.quotas import exhausted_quotas
-from validators.explain.creation.refusals import refused
-from validators.explain.creation.webhooks import failing_webhooks
-from validators.explain.model import Finding, Situation, finding, is_for_single_pods, pod_group_name
-from validators.subjects.crds import DISCOVERY
-from validators.subjects.gang.operator_flags import container_of, correction, faults, flags_of
-from validators.subjects.gang.operators import TRAINER, TRAINING
-from validators.subjects.kubectl import look_again, restart
+from kubeflow_volcano.validators.explain.creation import trainjobs
+from kubeflow_volcano.validators.explain.creation.controllers import (
+    PODGROUPS,
+    controllers_of,
+    down,
+    missing_permissions,
+)
+from kubeflow_volcano.validators.explain.creation.prerequisites import spec_refusal
+from kubeflow_volcano.validators.explain.creation.quotas import exhausted_quotas
+from kubeflow_volcano.validators.explain.creation.refusals import refused
+from kubeflow_volcano.validators.explain.creation.webhooks import failing_webhooks
+from kubeflow_volcano.validators.explain.model import Finding, Situation, finding, is_for_single_pods, pod_group_name
+from kubeflow_volcano.validators.subjects.crds import DISCOVERY
+from kubeflow_volcano.validators.subjects.gang.operator_flags import container_of, correction, faults, flags_of
+from kubeflow_volcano.validators.subjects.gang.operators import TRAINER, TRAINING
+from kubeflow_volcano.validators.subjects.kubectl import look_again, restart
 
 __all__ = ["not_enough_pods", "podgroup", "too_high_minimum"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from validators.explain.model import Event, Finding, Situation, finding
+from kubeflow_volcano.validators.explain.model import Event, Finding, Situation, finding
 
 __all__ = [
     "BUILT_IN_CLASSES",

@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.pods.quantities import Amounts, amounts, pod_requests, readable, total
-from validators.explain.model import Finding, Role, Situation, finding
+from kubeflow_volcano.validators.explain.model import Finding, Role, Situation, finding
 
 __all__ = ["LIMIT_RANGES", "default_resources", "exhausted_quotas", "limit_ranges", "quotas", "with_defaults"]
 

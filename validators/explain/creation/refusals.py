@@ -9,16 +9,16 @@ from decimal import Decimal
 
 from kubeflow_volcano.cluster.pods.quantities import amounts
 from kubeflow_volcano.text import counted
-from validators.checks.operator.common import OPERATOR_ACCESS
-from validators.core.facts import Fact, Facts
-from validators.explain.creation.controllers import Controller, controllers_of, missing_permissions
-from validators.explain.creation.webhooks import failing_webhooks, webhook_named
-from validators.explain.kinds import JOBSETS, runtime_of
-from validators.explain.model import Event, Finding, Situation, finding
-from validators.explain.scheduling.queues import is_open
-from validators.reading.dry_runs import Answer
-from validators.subjects import webhooks
-from validators.subjects.kubectl import look_again, restart
+from kubeflow_volcano.validators.checks.operator.common import OPERATOR_ACCESS
+from kubeflow_volcano.validators.core.facts import Fact, Facts
+from kubeflow_volcano.validators.explain.creation.controllers import Controller, controllers_of, missing_permissions
+from kubeflow_volcano.validators.explain.creation.webhooks import failing_webhooks, webhook_named
+from kubeflow_volcano.validators.explain.kinds import JOBSETS, runtime_of
+from kubeflow_volcano.validators.explain.model import Event, Finding, Situation, finding
+from kubeflow_volcano.validators.explain.scheduling.queues import is_open
+from kubeflow_volcano.validators.reading.dry_runs import Answer
+from kubeflow_volcano.validators.subjects import webhooks
+from kubeflow_volcano.validators.subjects.kubectl import look_again, restart
 
 __all__ = ["ADMISSION", "expected_refusals", "is_refused_in_dry_run", "refusals", "refused"]
 

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.text import counted
-from validators.core.resources import CLUSTER_RUNTIMES
-from validators.explain.creation.controllers import CONTROLLERS, down, missing_permissions
-from validators.explain.creation.quotas import exhausted_quotas
-from validators.explain.creation.refusals import refused
-from validators.explain.creation.webhooks import JOBSET, failing_webhooks
-from validators.explain.kinds import JOBSETS, RUNTIMES, runtime_of
-from validators.explain.model import Finding, Situation, finding
-from validators.subjects.gang import runtimes
-from validators.subjects.gang.operators import TRAINER
+from kubeflow_volcano.validators.core.resources import CLUSTER_RUNTIMES
+from kubeflow_volcano.validators.explain.creation.controllers import CONTROLLERS, down, missing_permissions
+from kubeflow_volcano.validators.explain.creation.quotas import exhausted_quotas
+from kubeflow_volcano.validators.explain.creation.refusals import refused
+from kubeflow_volcano.validators.explain.creation.webhooks import JOBSET, failing_webhooks
+from kubeflow_volcano.validators.explain.kinds import JOBSETS, RUNTIMES, runtime_of
+from kubeflow_volcano.validators.explain.model import Finding, Situation, finding
+from kubeflow_volcano.validators.subjects.gang import runtimes
+from kubeflow_volcano.validators.subjects.gang.operators import TRAINER
 
 __all__ = ["has_gang_policy", "jobset", "needs_itself", "runtime"]
 

@@ -8,9 +8,9 @@ from kubeflow_volcano.cluster.admission.webhooks import Webhook, labelled_namesp
 from kubeflow_volcano.cluster.admission.webhooks import webhooks as entries
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.experiment.stage import PODGROUP
-from validators.explain.kinds import JOBSETS
-from validators.explain.model import GROUP_NAME, VOLCANO, Finding, Role, Situation, finding
-from validators.subjects import webhooks
+from kubeflow_volcano.validators.explain.kinds import JOBSETS
+from kubeflow_volcano.validators.explain.model import GROUP_NAME, VOLCANO, Finding, Role, Situation, finding
+from kubeflow_volcano.validators.subjects import webhooks
 
 __all__ = ["JOBSET", "failing_webhooks", "intercepting", "pod_of", "to_create", "webhook_named"]
 

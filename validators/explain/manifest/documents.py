@@ -10,8 +10,8 @@ from typing import Any
 
 from kubeflow_volcano import strict_yaml
 from kubeflow_volcano.problems import InvalidInput, Problem
-from validators.explain.manifest.model import Manifest
-from validators.explain.manifest.templates import Path as Steps
+from kubeflow_volcano.validators.explain.manifest.model import Manifest
+from kubeflow_volcano.validators.explain.manifest.templates import Path as Steps
 
 __all__ = ["STDIN", "Source", "parse", "read"]
 

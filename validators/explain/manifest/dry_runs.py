@@ -9,12 +9,12 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.parallel import in_parallel
-from validators.core.facts import Fact, Unread
-from validators.explain.manifest.model import Manifest
-from validators.explain.manifest.rules.admission import OBJECTS, PODS
-from validators.explain.manifest.templates import Template
-from validators.explain.model import GROUP_NAME
-from validators.reading.dry_runs import Answer, admitted, answer_of, is_own_denial
+from kubeflow_volcano.validators.core.facts import Fact, Unread
+from kubeflow_volcano.validators.explain.manifest.model import Manifest
+from kubeflow_volcano.validators.explain.manifest.rules.admission import OBJECTS, PODS
+from kubeflow_volcano.validators.explain.manifest.templates import Template
+from kubeflow_volcano.validators.explain.model import GROUP_NAME
+from kubeflow_volcano.validators.reading.dry_runs import Answer, admitted, answer_of, is_own_denial
 
 __all__ = ["dry_runs"]
 

@@ -12,7 +12,7 @@ import yaml
 
 from kubeflow_volcano import strict_yaml
 from kubeflow_volcano.problems import InvalidInput
-from validators.explain.manifest.templates import Path
+from kubeflow_volcano.validators.explain.manifest.templates import Path
 
 __all__ = ["Edit", "apply"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from validators.explain.manifest import edits
-from validators.explain.manifest.documents import Source, parse
-from validators.explain.manifest.model import Flaw, Judgement, Manifest, Place
+from kubeflow_volcano.validators.explain.manifest import edits
+from kubeflow_volcano.validators.explain.manifest.documents import Source, parse
+from kubeflow_volcano.validators.explain.manifest.model import Flaw, Judgement, Manifest, Place
 
 __all__ = ["fix", "joined"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from validators.core.facts import Facts, Unread
-from validators.core.outcome import CannotJudgeError
-from validators.explain.manifest.model import Flaw, Judged, Judgement, Manifest, Rule
-from validators.explain.manifest.rules import admission, fields, gangs, pods, references
+from kubeflow_volcano.validators.core.facts import Facts, Unread
+from kubeflow_volcano.validators.core.outcome import CannotJudgeError
+from kubeflow_volcano.validators.explain.manifest.model import Flaw, Judged, Judgement, Manifest, Rule
+from kubeflow_volcano.validators.explain.manifest.rules import admission, fields, gangs, pods, references
 
 __all__ = ["RULES", "judge"]
 

@@ -8,12 +8,12 @@ from functools import cached_property
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem
-from validators.core.facts import Fact, Facts, Unread
-from validators.explain.kinds import KINDS, Kind
-from validators.explain.manifest.edits import Edit
-from validators.explain.manifest.shape import faults
-from validators.explain.manifest.templates import Path, Template, has_templates, templates_of
-from validators.explain.model import Finding, Job
+from kubeflow_volcano.validators.core.facts import Fact, Facts, Unread
+from kubeflow_volcano.validators.explain.kinds import KINDS, Kind
+from kubeflow_volcano.validators.explain.manifest.edits import Edit
+from kubeflow_volcano.validators.explain.manifest.shape import faults
+from kubeflow_volcano.validators.explain.manifest.templates import Path, Template, has_templates, templates_of
+from kubeflow_volcano.validators.explain.model import Finding, Job
 
 __all__ = ["FILES", "Flaw", "Judged", "Judgement", "Manifest", "Place", "Rule", "flaw"]
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from validators.core.safe import safe
-from validators.explain.manifest.model import Judged, Judgement
-from validators.explain.rendering import (
+from kubeflow_volcano.validators.core.safe import safe
+from kubeflow_volcano.validators.explain.manifest.model import Judged, Judgement
+from kubeflow_volcano.validators.explain.rendering import (
     finding_document,
     finding_lines,
     object_document,
     unread_documents,
     unread_lines,
 )
-from validators.language.catalog import ENGLISH
-from validators.language.speaking import counted, say, speaking
+from kubeflow_volcano.validators.language.catalog import ENGLISH
+from kubeflow_volcano.validators.language.speaking import counted, say, speaking
 
 __all__ = ["document", "render"]
 

@@ -9,8 +9,8 @@ from typing import Any
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.text import did_you_mean
-from validators.core.facts import Fact
-from validators.explain.manifest.templates import Path
+from kubeflow_volcano.validators.core.facts import Fact
+from kubeflow_volcano.validators.explain.manifest.templates import Path
 
 __all__ = ["SCHEMAS", "Unknown", "fetch", "unknown_fields"]
 

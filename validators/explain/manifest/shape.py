@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 
 from kubeflow_volcano.cluster.objects import Object
-from validators.explain.manifest.templates import shown
+from kubeflow_volcano.validators.explain.manifest.templates import shown
 
 __all__ = ["faults"]
 

@@ -11,19 +11,19 @@ from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, group_of
-from validators.core.expectations import Expectations
-from validators.core.facts import Fact, Facts, Unread
-from validators.core.rights import Rule
-from validators.explain.creation.prerequisites import PRIORITY_CLASSES
-from validators.explain.creation.quotas import LIMIT_RANGES
-from validators.explain.kinds import JOBSETS
-from validators.explain.manifest.dry_runs import dry_runs
-from validators.explain.manifest.model import FILES, Manifest
-from validators.explain.manifest.rules.admission import OBJECTS, PODS
-from validators.explain.manifest.rules.references import SERVED
-from validators.explain.manifest.schemas import SCHEMAS, Schemas, fetch
-from validators.explain.reading.queries import KINDS_READ, Query, list_objects, refusal
-from validators.explain.scheduling.volcano import PODGROUPS, QUEUES
+from kubeflow_volcano.validators.core.expectations import Expectations
+from kubeflow_volcano.validators.core.facts import Fact, Facts, Unread
+from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.explain.creation.prerequisites import PRIORITY_CLASSES
+from kubeflow_volcano.validators.explain.creation.quotas import LIMIT_RANGES
+from kubeflow_volcano.validators.explain.kinds import JOBSETS
+from kubeflow_volcano.validators.explain.manifest.dry_runs import dry_runs
+from kubeflow_volcano.validators.explain.manifest.model import FILES, Manifest
+from kubeflow_volcano.validators.explain.manifest.rules.admission import OBJECTS, PODS
+from kubeflow_volcano.validators.explain.manifest.rules.references import SERVED
+from kubeflow_volcano.validators.explain.manifest.schemas import SCHEMAS, Schemas, fetch
+from kubeflow_volcano.validators.explain.reading.queries import KINDS_READ, Query, list_objects, refusal
+from kubeflow_volcano.validators.explain.scheduling.volcano import PODGROUPS, QUEUES
 
 __all__ = ["surroundings"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kubeflow_volcano.cluster.objects import Object, Ref
-from validators.core.facts import Facts
-from validators.explain.model import Event, Finding, Situation, finding
-from validators.subjects.storage_classes import effective_class
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.explain.model import Event, Finding, Situation, finding
+from kubeflow_volcano.validators.subjects.storage_classes import effective_class
 
 __all__ = ["claims", "missing_claims", "volume_terms"]
 

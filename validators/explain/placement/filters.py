@@ -13,9 +13,14 @@ from decimal import Decimal
 from kubeflow_volcano.cluster.objects import conditions
 from kubeflow_volcano.cluster.pods.quantities import readable
 from kubeflow_volcano.cluster.pods.taints import taint_text, untolerated
-from validators.explain.placement.neighbours import of_neighbours
-from validators.explain.placement.node_affinity import missing_labels, required_terms, terms_match, terms_text
-from validators.explain.placement.nodes import Node, Refusal, Wish
+from kubeflow_volcano.validators.explain.placement.neighbours import of_neighbours
+from kubeflow_volcano.validators.explain.placement.node_affinity import (
+    missing_labels,
+    required_terms,
+    terms_match,
+    terms_text,
+)
+from kubeflow_volcano.validators.explain.placement.nodes import Node, Refusal, Wish
 
 __all__ = ["refusals"]
 

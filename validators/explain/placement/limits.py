@@ -7,10 +7,10 @@ from dataclasses import replace
 from decimal import Decimal
 
 from kubeflow_volcano.cluster.objects import Object
-from validators.explain.model import Situation
-from validators.explain.placement.neighbours import apart, without_neighbours
-from validators.explain.placement.nodes import Node, nodes_of
-from validators.explain.placement.pod_sets import PodSet, how_many_fit, is_excluded
+from kubeflow_volcano.validators.explain.model import Situation
+from kubeflow_volcano.validators.explain.placement.neighbours import apart, without_neighbours
+from kubeflow_volcano.validators.explain.placement.nodes import Node, nodes_of
+from kubeflow_volcano.validators.explain.placement.pod_sets import PodSet, how_many_fit, is_excluded
 
 __all__ = ["keeps_apart", "most_that_fit", "waits_for_others"]
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from kubeflow_volcano.cluster.admission.webhooks import selects
 from kubeflow_volcano.cluster.objects import Object
-from validators.explain.placement.node_affinity import selects_node
-from validators.explain.placement.nodes import Node, Refusal, Wish
+from kubeflow_volcano.validators.explain.placement.node_affinity import selects_node
+from kubeflow_volcano.validators.explain.placement.nodes import Node, Refusal, Wish
 
 __all__ = ["apart", "depends_on_order", "of_neighbours", "without_neighbours"]
 

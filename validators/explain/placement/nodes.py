@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.cluster.pods.quantities import Amounts, amounts, pod_requests, total
-from validators.core.facts import Facts
+from kubeflow_volcano.validators.core.facts import Facts
 
 __all__ = ["Node", "Refusal", "Wish", "nodes_of", "nodes_with_pods"]
 

@@ -10,11 +10,11 @@ from decimal import Decimal
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.pods.quantities import total
 from kubeflow_volcano.text import counted
-from validators.explain.model import Situation
-from validators.explain.placement.claims import volume_terms
-from validators.explain.placement.filters import refusals
-from validators.explain.placement.neighbours import depends_on_order
-from validators.explain.placement.nodes import Node, Wish
+from kubeflow_volcano.validators.explain.model import Situation
+from kubeflow_volcano.validators.explain.placement.claims import volume_terms
+from kubeflow_volcano.validators.explain.placement.filters import refusals
+from kubeflow_volcano.validators.explain.placement.neighbours import depends_on_order
+from kubeflow_volcano.validators.explain.placement.nodes import Node, Wish
 
 __all__ = ["PodSet", "how_many_fit", "is_excluded", "pod_sets", "role_of"]
 

@@ -7,12 +7,12 @@ from decimal import Decimal
 
 from kubeflow_volcano.cluster.pods.quantities import Amounts, readable, total
 from kubeflow_volcano.text import counted
-from validators.explain.creation.refusals import is_refused_in_dry_run
-from validators.explain.model import Finding, Situation, finding
-from validators.explain.placement.filters import refusals
-from validators.explain.placement.limits import keeps_apart, most_that_fit, waits_for_others
-from validators.explain.placement.nodes import Node, Refusal, Wish, nodes_with_pods
-from validators.explain.placement.pod_sets import PodSet, how_many_fit, is_excluded, pod_sets, role_of
+from kubeflow_volcano.validators.explain.creation.refusals import is_refused_in_dry_run
+from kubeflow_volcano.validators.explain.model import Finding, Situation, finding
+from kubeflow_volcano.validators.explain.placement.filters import refusals
+from kubeflow_volcano.validators.explain.placement.limits import keeps_apart, most_that_fit, waits_for_others
+from kubeflow_volcano.validators.explain.placement.nodes import Node, Refusal, Wish, nodes_with_pods
+from kubeflow_volcano.validators.explain.placement.pod_sets import PodSet, how_many_fit, is_excluded, pod_sets, role_of
 
 __all__ = ["room"]
 

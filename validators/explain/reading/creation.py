@@ -9,17 +9,17 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.parallel import in_parallel
-from validators.checks.operator.common import OPERATOR_ACCESS
-from validators.core.facts import Unread
-from validators.core.rights import Rule
-from validators.explain.creation.controllers import controllers_of
-from validators.explain.creation.refusals import ADMISSION
-from validators.explain.creation.webhooks import intercepting, pod_of, to_create
-from validators.explain.model import Situation
-from validators.explain.reading.queries import Query, list_objects, refusal
-from validators.reading.dry_runs import admitted, answer_of, is_own_denial
-from validators.reading.permissions import allowed
-from validators.subjects import webhooks
+from kubeflow_volcano.validators.checks.operator.common import OPERATOR_ACCESS
+from kubeflow_volcano.validators.core.facts import Unread
+from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.explain.creation.controllers import controllers_of
+from kubeflow_volcano.validators.explain.creation.refusals import ADMISSION
+from kubeflow_volcano.validators.explain.creation.webhooks import intercepting, pod_of, to_create
+from kubeflow_volcano.validators.explain.model import Situation
+from kubeflow_volcano.validators.explain.reading.queries import Query, list_objects, refusal
+from kubeflow_volcano.validators.reading.dry_runs import admitted, answer_of, is_own_denial
+from kubeflow_volcano.validators.reading.permissions import allowed
+from kubeflow_volcano.validators.subjects import webhooks
 
 __all__ = ["rules", "with_admission"]
 

@@ -11,12 +11,12 @@ from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
 from kubeflow_volcano.cluster.objects import Object
-from validators.core.facts import Unread
-from validators.core.resources import CLUSTER_RUNTIMES, RESOURCES
-from validators.core.rights import Rule
-from validators.explain.kinds import JOBSETS, RUNTIMES
-from validators.reading.permissions import as_yaml
-from validators.subjects import webhooks
+from kubeflow_volcano.validators.core.facts import Unread
+from kubeflow_volcano.validators.core.resources import CLUSTER_RUNTIMES, RESOURCES
+from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.explain.kinds import JOBSETS, RUNTIMES
+from kubeflow_volcano.validators.reading.permissions import as_yaml
+from kubeflow_volcano.validators.subjects import webhooks
 
 __all__ = ["KINDS_READ", "Query", "list_objects", "refusal"]
 

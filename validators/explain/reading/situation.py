@@ -18,18 +18,18 @@ from kubeflow_volcano.cluster.volcano import scheduler_ref
 from kubeflow_volcano.experiment.stage import PODGROUP
 from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.problems import InvalidInput, Problem
-from validators.core.expectations import SCHEDULER, Expectations
-from validators.core.facts import Facts, Unread
-from validators.core.resources import CLUSTER_RUNTIMES
-from validators.core.rights import Rule
-from validators.explain.creation.controllers import controllers_of
-from validators.explain.kinds import JOBSETS, KINDS, RUNTIMES, Kind
-from validators.explain.model import Event, Situation, State, is_for_single_pods
-from validators.explain.reading import creation
-from validators.explain.reading.queries import KINDS_READ, Query, list_objects
-from validators.explain.scheduling.volcano import PODGROUPS
-from validators.subjects.crds import DISCOVERY
-from validators.subjects.pods import POD_NOTES, notes
+from kubeflow_volcano.validators.core.expectations import SCHEDULER, Expectations
+from kubeflow_volcano.validators.core.facts import Facts, Unread
+from kubeflow_volcano.validators.core.resources import CLUSTER_RUNTIMES
+from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.explain.creation.controllers import controllers_of
+from kubeflow_volcano.validators.explain.kinds import JOBSETS, KINDS, RUNTIMES, Kind
+from kubeflow_volcano.validators.explain.model import Event, Situation, State, is_for_single_pods
+from kubeflow_volcano.validators.explain.reading import creation
+from kubeflow_volcano.validators.explain.reading.queries import KINDS_READ, Query, list_objects
+from kubeflow_volcano.validators.explain.scheduling.volcano import PODGROUPS
+from kubeflow_volcano.validators.subjects.crds import DISCOVERY
+from kubeflow_volcano.validators.subjects.pods import POD_NOTES, notes
 
 __all__ = ["assemble", "read_situation", "rules"]
 

@@ -11,13 +11,13 @@ from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.cluster.pods.quantities import pod_requests
 from kubeflow_volcano.text import counted
-from validators.core.facts import Facts
-from validators.explain.model import VOLCANO, Finding, Situation, finding, pod_group_name
-from validators.explain.placement.claims import missing_claims
-from validators.explain.placement.filters import refusals
-from validators.explain.placement.nodes import Node, Wish, nodes_with_pods
-from validators.explain.scheduling.volcano import PODGROUPS
-from validators.subjects.gang import scheduler_configuration
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.explain.model import VOLCANO, Finding, Situation, finding, pod_group_name
+from kubeflow_volcano.validators.explain.placement.claims import missing_claims
+from kubeflow_volcano.validators.explain.placement.filters import refusals
+from kubeflow_volcano.validators.explain.placement.nodes import Node, Wish, nodes_with_pods
+from kubeflow_volcano.validators.explain.scheduling.volcano import PODGROUPS
+from kubeflow_volcano.validators.subjects.gang import scheduler_configuration
 
 __all__ = ["best_effort", "ran_in_part"]
 

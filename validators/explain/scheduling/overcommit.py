@@ -10,11 +10,17 @@ from decimal import Decimal, InvalidOperation
 
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.cluster.pods.quantities import Amounts, readable, total
-from validators.core.facts import Facts
-from validators.explain.model import VOLCANO, Finding, Situation, finding
-from validators.explain.placement.nodes import nodes_with_pods
-from validators.explain.placement.pod_sets import how_many_fit, pod_sets
-from validators.explain.scheduling.volcano import PODGROUPS, gang_requests, min_resources, plugins, pods_requests
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.explain.model import VOLCANO, Finding, Situation, finding
+from kubeflow_volcano.validators.explain.placement.nodes import nodes_with_pods
+from kubeflow_volcano.validators.explain.placement.pod_sets import how_many_fit, pod_sets
+from kubeflow_volcano.validators.explain.scheduling.volcano import (
+    PODGROUPS,
+    gang_requests,
+    min_resources,
+    plugins,
+    pods_requests,
+)
 
 __all__ = ["overcommit"]
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.text import counted
-from validators.explain.model import Finding, Situation, finding, pod_group_name
-from validators.explain.placement.nodes import nodes_of
-from validators.explain.placement.pod_sets import how_many_fit, pod_sets
-from validators.explain.scheduling.volcano import PODGROUPS, configuration, queue_of
+from kubeflow_volcano.validators.explain.model import Finding, Situation, finding, pod_group_name
+from kubeflow_volcano.validators.explain.placement.nodes import nodes_of
+from kubeflow_volcano.validators.explain.placement.pod_sets import how_many_fit, pod_sets
+from kubeflow_volcano.validators.explain.scheduling.volcano import PODGROUPS, configuration, queue_of
 
 __all__ = ["preemption"]
 

@@ -11,9 +11,9 @@ from decimal import Decimal
 
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.cluster.pods.quantities import Amounts, pod_requests, readable, total
-from validators.core.facts import Facts
-from validators.explain.model import Finding, Situation, finding, pod_group_name
-from validators.explain.scheduling.volcano import (
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.explain.model import Finding, Situation, finding, pod_group_name
+from kubeflow_volcano.validators.explain.scheduling.volcano import (
     PODGROUPS,
     QUEUES,
     ancestors,
@@ -25,8 +25,8 @@ from validators.explain.scheduling.volcano import (
     queue_ref,
     queues_by_name,
 )
-from validators.subjects.gang import scheduler_configuration
-from validators.subjects.gang.queue_opening import open_command
+from kubeflow_volcano.validators.subjects.gang import scheduler_configuration
+from kubeflow_volcano.validators.subjects.gang.queue_opening import open_command
 
 __all__ = ["is_open", "queue"]
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.cluster.readiness import State, assess
 from kubeflow_volcano.text import counted
-from validators.explain.model import GROUP_NAME, VOLCANO, Finding, Situation, finding, pod_group_name
-from validators.subjects.gang import scheduler_configuration
-from validators.subjects.issues import age
+from kubeflow_volcano.validators.explain.model import GROUP_NAME, VOLCANO, Finding, Situation, finding, pod_group_name
+from kubeflow_volcano.validators.subjects.gang import scheduler_configuration
+from kubeflow_volcano.validators.subjects.issues import age
 
 __all__ = ["gates", "is_unnoticed", "scheduler"]
 

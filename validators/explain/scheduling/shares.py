@@ -12,9 +12,9 @@ from decimal import Decimal
 
 from kubeflow_volcano.cluster.objects import Object, conditions
 from kubeflow_volcano.cluster.pods.quantities import Amounts, amounts, pod_requests, readable, total
-from validators.core.facts import Facts
-from validators.explain.model import Finding, Situation, finding, pod_group_name
-from validators.explain.scheduling.volcano import (
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.explain.model import Finding, Situation, finding, pod_group_name
+from kubeflow_volcano.validators.explain.scheduling.volcano import (
     PODGROUPS,
     QUEUES,
     ancestors,

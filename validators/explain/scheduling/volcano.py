@@ -10,9 +10,15 @@ from kubeflow_volcano.catalog.gangs import VOLCANO as GANGS
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.pods.quantities import amounts, pod_requests, total
-from validators.core.facts import Facts
-from validators.explain.model import Situation
-from validators.subjects.gang.scheduler_configuration import UNLIMITED_AT_ZERO, Configuration, Unusable, read, version
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.explain.model import Situation
+from kubeflow_volcano.validators.subjects.gang.scheduler_configuration import (
+    UNLIMITED_AT_ZERO,
+    Configuration,
+    Unusable,
+    read,
+    version,
+)
 
 __all__ = [
     "PODGROUPS",

@@ -18,13 +18,13 @@ from kubeflow_volcano.experiment.remains import wait_gone
 from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.experiment.spaces import Level
 from kubeflow_volcano.progress import Progress
-from validators.core.facts import Facts, Probe
-from validators.core.resources import NAMESPACES, STORAGE_CLASSES
-from validators.core.rights import Rule
-from validators.core.timing import Timing
-from validators.probes.acceptance.states import State, state_of
-from validators.probes.acting import SPACE, ProbeOptions, noting
-from validators.subjects.storage_classes import STATIC, default_classes
+from kubeflow_volcano.validators.core.facts import Facts, Probe
+from kubeflow_volcano.validators.core.resources import NAMESPACES, STORAGE_CLASSES
+from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.core.timing import Timing
+from kubeflow_volcano.validators.probes.acceptance.states import State, state_of
+from kubeflow_volcano.validators.probes.acting import SPACE, ProbeOptions, noting
+from kubeflow_volcano.validators.subjects.storage_classes import STATIC, default_classes
 
 __all__ = ["CLAIMS", "PROFILE", "Acceptance", "Attempt", "acceptance_probe"]
 

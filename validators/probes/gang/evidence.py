@@ -9,8 +9,8 @@ from kubeflow_volcano.catalog.gangs import VOLCANO, GangScheduler
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.stage import Stage, Step
 from kubeflow_volcano.progress import Progress
-from validators.core.expectations import SCHEDULER
-from validators.core.timing import Timing
+from kubeflow_volcano.validators.core.expectations import SCHEDULER
+from kubeflow_volcano.validators.core.timing import Timing
 
 __all__ = ["GangEvidence", "Play"]
 

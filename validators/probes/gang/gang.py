@@ -20,13 +20,13 @@ from kubeflow_volcano.experiment.record import Recorder
 from kubeflow_volcano.experiment.session import ProbeRefused, Session
 from kubeflow_volcano.experiment.stage import Stage, nowhere, was_judged
 from kubeflow_volcano.progress import Progress
-from validators.core.facts import Facts, Probe
-from validators.core.resources import DEPLOYMENTS
-from validators.core.rights import Rule
-from validators.probes.acting import ACTING
-from validators.probes.gang import two_gangs
-from validators.probes.gang.evidence import GangEvidence, Play
-from validators.subjects.gang import scheduler_configuration
+from kubeflow_volcano.validators.core.facts import Facts, Probe
+from kubeflow_volcano.validators.core.resources import DEPLOYMENTS
+from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.probes.acting import ACTING
+from kubeflow_volcano.validators.probes.gang import two_gangs
+from kubeflow_volcano.validators.probes.gang.evidence import GangEvidence, Play
+from kubeflow_volcano.validators.subjects.gang import scheduler_configuration
 
 __all__ = ["GANG", "STUCK"]
 

@@ -15,7 +15,7 @@ from typing import Any
 from kubeflow_volcano.experiment.record import Recorder
 from kubeflow_volcano.experiment.stage import Stage
 from kubeflow_volcano.progress import Progress
-from validators.probes.gang.evidence import GangEvidence
+from kubeflow_volcano.validators.probes.gang.evidence import GangEvidence
 
 __all__ = ["CONTROL", "DEADLOCK", "GANGS", "RELEASE", "SIZE", "gang_of", "play", "slot_of"]
 

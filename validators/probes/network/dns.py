@@ -11,10 +11,10 @@ from kubeflow_volcano.experiment.pods import SCRIPT_RESOURCES, probe_pod
 from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.text import counted
-from validators.core.facts import Facts, Probe
-from validators.core.resources import ENDPOINT_SLICES, NAMESPACES, NODES, SERVICES
-from validators.probes.acting import ACTING, POD_EVENTS, noting
-from validators.subjects.issues import age, judged
+from kubeflow_volcano.validators.core.facts import Facts, Probe
+from kubeflow_volcano.validators.core.resources import ENDPOINT_SLICES, NAMESPACES, NODES, SERVICES
+from kubeflow_volcano.validators.probes.acting import ACTING, POD_EVENTS, noting
+from kubeflow_volcano.validators.subjects.issues import age, judged
 
 __all__ = ["DNS", "FIRST", "SCRIPT", "Answer", "DnsEvidence", "account", "expected_names", "run"]
 

@@ -15,11 +15,11 @@ from kubeflow_volcano.experiment.ended import End, watch_to_end
 from kubeflow_volcano.experiment.pods import SCRIPT_RESOURCES, probe_pod
 from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.progress import Progress
-from validators.core.facts import Facts, Probe
-from validators.core.resources import NODES, PODS, SERVICES
-from validators.core.rights import Rule
-from validators.probes.acting import ACTING, POD_EVENTS, noting
-from validators.subjects.simulation import simulated_workload
+from kubeflow_volcano.validators.core.facts import Facts, Probe
+from kubeflow_volcano.validators.core.resources import NODES, PODS, SERVICES
+from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.probes.acting import ACTING, POD_EVENTS, noting
+from kubeflow_volcano.validators.subjects.simulation import simulated_workload
 
 __all__ = [
     "DEPLOYMENT",

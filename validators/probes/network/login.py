@@ -19,13 +19,19 @@ from kubeflow_volcano.cluster.pods.port_forward import PortForward, port_forward
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.progress import Progress
-from validators.core.facts import Facts, Probe
-from validators.core.resources import NODES, PODS, SERVICES
-from validators.core.rights import Rule
-from validators.probes.acting import ProbeOptions, noting
-from validators.probes.network.browser import Browser, NoAnswerError, Page, Request, origin
-from validators.probes.network.credentials import Credentials
-from validators.probes.network.front_door import DEPLOYMENT, HOST_NEEDS, SERVICE, host_of_gateway, http_port
+from kubeflow_volcano.validators.core.facts import Facts, Probe
+from kubeflow_volcano.validators.core.resources import NODES, PODS, SERVICES
+from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.probes.acting import ProbeOptions, noting
+from kubeflow_volcano.validators.probes.network.browser import Browser, NoAnswerError, Page, Request, origin
+from kubeflow_volcano.validators.probes.network.credentials import Credentials
+from kubeflow_volcano.validators.probes.network.front_door import (
+    DEPLOYMENT,
+    HOST_NEEDS,
+    SERVICE,
+    host_of_gateway,
+    http_port,
+)
 
 __all__ = ["FORWARD", "LOGIN", "Login", "Step", "gateway_pod", "run", "sign_in"]
 

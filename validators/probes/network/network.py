@@ -16,10 +16,10 @@ from kubeflow_volcano.experiment.session import ProbeRefused, Session
 from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.text import counted
-from validators.core.facts import Facts, Probe
-from validators.core.resources import NODES
-from validators.core.rights import Rule
-from validators.probes.acting import ACTING, POD_EVENTS, noting
+from kubeflow_volcano.validators.core.facts import Facts, Probe
+from kubeflow_volcano.validators.core.resources import NODES
+from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.probes.acting import ACTING, POD_EVENTS, noting
 
 __all__ = ["MOST_NODES", "NETWORK", "SCRIPT", "SERVE", "NetworkEvidence", "Server", "Way", "account", "candidates"]
 

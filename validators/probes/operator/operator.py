@@ -18,7 +18,7 @@ from kubeflow_volcano.experiment.remains import wait_gone
 from kubeflow_volcano.experiment.session import ProbeRefused, Session
 from kubeflow_volcano.experiment.spaces import Level
 from kubeflow_volcano.experiment.stage import Step
-from validators.core.timing import Timing
+from kubeflow_volcano.validators.core.timing import Timing
 
 __all__ = ["REPLICAS", "Following", "OperatorEvidence", "observe"]
 

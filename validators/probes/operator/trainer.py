@@ -7,12 +7,12 @@ from kubeflow_volcano.experiment.pods import RESOURCES
 from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.experiment.spaces import Level
 from kubeflow_volcano.progress import Progress
-from validators.core.facts import Facts, Probe
-from validators.core.resources import CLUSTER_RUNTIMES, DEPLOYMENTS, PODS
-from validators.core.rights import Rule
-from validators.probes.acting import ACTING
-from validators.probes.operator.operator import REPLICAS, OperatorEvidence, observe
-from validators.subjects.gang import runtimes
+from kubeflow_volcano.validators.core.facts import Facts, Probe
+from kubeflow_volcano.validators.core.resources import CLUSTER_RUNTIMES, DEPLOYMENTS, PODS
+from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.probes.acting import ACTING
+from kubeflow_volcano.validators.probes.operator.operator import REPLICAS, OperatorEvidence, observe
+from kubeflow_volcano.validators.subjects.gang import runtimes
 
 __all__ = ["TRAIN_JOB", "run"]
 

@@ -14,12 +14,12 @@ from kubeflow_volcano.experiment.pods import SCRIPT_RESOURCES, probe_pod
 from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.experiment.stage import step_of, was_judged
 from kubeflow_volcano.progress import Progress
-from validators.core.facts import Facts, Probe
-from validators.core.resources import DEPLOYMENTS, PODS
-from validators.core.rights import Rule
-from validators.probes.acting import ACTING
-from validators.probes.operator.operator import REPLICAS, Following, OperatorEvidence, observe
-from validators.subjects.gang.operators import TRAINING
+from kubeflow_volcano.validators.core.facts import Facts, Probe
+from kubeflow_volcano.validators.core.resources import DEPLOYMENTS, PODS
+from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.probes.acting import ACTING
+from kubeflow_volcano.validators.probes.operator.operator import REPLICAS, Following, OperatorEvidence, observe
+from kubeflow_volcano.validators.subjects.gang.operators import TRAINING
 
 __all__ = ["ASKED", "TRAINING_JOB", "run"]
 

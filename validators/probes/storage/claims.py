@@ -10,9 +10,9 @@ from kubeflow_volcano.cluster.readiness import State, assess_pod
 from kubeflow_volcano.experiment.ended import NO_EVENT, warnings_about
 from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.experiment.volumes import helpers_of, let_go, volume_of
-from validators.core.facts import Facts
-from validators.core.resources import STORAGE_CLASSES, VOLUMES
-from validators.subjects.storage_classes import STATIC, serving_workloads, without_replicas
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.resources import STORAGE_CLASSES, VOLUMES
+from kubeflow_volcano.validators.subjects.storage_classes import STATIC, serving_workloads, without_replicas
 
 __all__ = ["because_of", "claim", "release", "unsafe"]
 

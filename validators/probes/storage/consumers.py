@@ -10,14 +10,14 @@ from typing import Any
 from kubeflow_volcano.catalog.identities import identities
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.pods.volumes import directory_of, node_of
-from validators.core.facts import Facts
-from validators.core.resources import CLAIMS, PODS, VOLUMES
-from validators.probes.storage import claims
-from validators.probes.storage.identities import Identity, of_container, of_reference
-from validators.probes.storage.writing import Target
-from validators.subjects.issues import judged
-from validators.subjects.ownership import workload_of
-from validators.subjects.storage_classes import effective_class
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.resources import CLAIMS, PODS, VOLUMES
+from kubeflow_volcano.validators.probes.storage import claims
+from kubeflow_volcano.validators.probes.storage.identities import Identity, of_container, of_reference
+from kubeflow_volcano.validators.probes.storage.writing import Target
+from kubeflow_volcano.validators.subjects.issues import judged
+from kubeflow_volcano.validators.subjects.ownership import workload_of
+from kubeflow_volcano.validators.subjects.storage_classes import effective_class
 
 __all__ = ["MOST_DIRECTORIES", "Mount", "Skipped", "mounts", "targets"]
 

@@ -15,10 +15,10 @@ from kubeflow_volcano.experiment.ended import End, watch_to_end
 from kubeflow_volcano.experiment.pods import SCRIPT_RESOURCES, on_node, probe_pod
 from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.experiment.spaces import Level
-from validators.core.facts import Facts
-from validators.core.resources import NODES, STORAGE_CLASSES, VOLUMES
-from validators.probes.storage.writing import label_in, listed
-from validators.subjects.storage_classes import LOCAL_PATH, serving_workloads
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.resources import NODES, STORAGE_CLASSES, VOLUMES
+from kubeflow_volcano.validators.probes.storage.writing import label_in, listed
+from kubeflow_volcano.validators.subjects.storage_classes import LOCAL_PATH, serving_workloads
 
 __all__ = ["MOST_BASES", "SCRIPT", "Base", "Seen", "account", "bases", "look"]
 

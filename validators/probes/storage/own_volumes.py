@@ -14,12 +14,12 @@ from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.text import counted
-from validators.core.facts import Facts, Probe
-from validators.core.outcome import CannotJudgeError
-from validators.core.resources import CLAIMS, PODS
-from validators.core.rights import HOMES, Rule
-from validators.probes.storage.consumers import Mount, Skipped, mounts
-from validators.probes.storage.writing import listed
+from kubeflow_volcano.validators.core.facts import Facts, Probe
+from kubeflow_volcano.validators.core.outcome import CannotJudgeError
+from kubeflow_volcano.validators.core.resources import CLAIMS, PODS
+from kubeflow_volcano.validators.core.rights import HOMES, Rule
+from kubeflow_volcano.validators.probes.storage.consumers import Mount, Skipped, mounts
+from kubeflow_volcano.validators.probes.storage.writing import listed
 
 __all__ = ["EXEC", "OWN_VOLUMES", "SCRIPT", "Answer", "Asked", "OwnVolumes", "Who", "answers", "run"]
 

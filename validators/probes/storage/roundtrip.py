@@ -12,8 +12,8 @@ from kubeflow_volcano.experiment.ended import End, watch_to_end
 from kubeflow_volcano.experiment.pods import SCRIPT_RESOURCES, probe_pod
 from kubeflow_volcano.experiment.remains import Tracked, wait_gone
 from kubeflow_volcano.experiment.session import Session
-from validators.core.facts import Facts
-from validators.probes.storage import claims
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.probes.storage import claims
 
 __all__ = ["RoundTrip", "Stage", "turn"]
 

@@ -13,16 +13,16 @@ from kubeflow_volcano.experiment.session import ProbeRefused, Session
 from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.text import counted
-from validators.core.facts import Facts, Probe
-from validators.core.outcome import CannotJudgeError
-from validators.core.resources import CLAIMS, NODES, PODS, STORAGE_CLASSES, VOLUMES
-from validators.core.rights import Rule
-from validators.probes.acting import ACTING, POD_EVENTS
-from validators.probes.storage.consumers import Skipped, targets
-from validators.probes.storage.directories import MOST_BASES, Seen, bases, look
-from validators.probes.storage.roundtrip import RoundTrip, turn
-from validators.probes.storage.writing import Target, Written, write
-from validators.subjects.storage_classes import effective_class
+from kubeflow_volcano.validators.core.facts import Facts, Probe
+from kubeflow_volcano.validators.core.outcome import CannotJudgeError
+from kubeflow_volcano.validators.core.resources import CLAIMS, NODES, PODS, STORAGE_CLASSES, VOLUMES
+from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.probes.acting import ACTING, POD_EVENTS
+from kubeflow_volcano.validators.probes.storage.consumers import Skipped, targets
+from kubeflow_volcano.validators.probes.storage.directories import MOST_BASES, Seen, bases, look
+from kubeflow_volcano.validators.probes.storage.roundtrip import RoundTrip, turn
+from kubeflow_volcano.validators.probes.storage.writing import Target, Written, write
+from kubeflow_volcano.validators.subjects.storage_classes import effective_class
 
 __all__ = ["STORAGE", "StorageEvidence", "run"]
 

@@ -15,9 +15,9 @@ from kubeflow_volcano.experiment.ended import End, watch_to_end
 from kubeflow_volcano.experiment.pods import SCRIPT_RESOURCES, on_node, probe_pod
 from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.experiment.spaces import Level
-from validators.core.facts import Facts
-from validators.probes.storage import claims
-from validators.probes.storage.identities import Identity
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.probes.storage import claims
+from kubeflow_volcano.validators.probes.storage.identities import Identity
 
 __all__ = ["OPERATIONS", "SCRIPT", "Target", "Written", "account", "label_in", "listed", "write"]
 

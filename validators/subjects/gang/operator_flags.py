@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from kubeflow_volcano.catalog.operator import GANG_FLAGS, GangEra
 from kubeflow_volcano.cluster.go_flags import read_flags
 from kubeflow_volcano.cluster.objects import Object, Ref
-from validators.subjects.kubectl import patch, pointer
+from kubeflow_volcano.validators.subjects.kubectl import patch, pointer
 
 __all__ = ["container_of", "correction", "faults", "flags_of", "gang_flags"]
 

@@ -14,13 +14,13 @@ from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.catalog.operator import DEPLOYMENT as OPERATOR
 from kubeflow_volcano.catalog.operator import version_of_image
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
-from validators.core.facts import Facts
-from validators.core.outcome import CannotJudgeError, failed, skipped
-from validators.core.resources import CRDS, DEPLOYMENTS, PODS
-from validators.core.rights import Rule
-from validators.subjects import simulation
-from validators.subjects.gang.operator_flags import container_of
-from validators.subjects.ownership import workload_of
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import CannotJudgeError, failed, skipped
+from kubeflow_volcano.validators.core.resources import CRDS, DEPLOYMENTS, PODS
+from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.subjects import simulation
+from kubeflow_volcano.validators.subjects.gang.operator_flags import container_of
+from kubeflow_volcano.validators.subjects.ownership import workload_of
 
 __all__ = ["OPERATORS", "TRAINER", "TRAINING", "Operator", "podgroups_since"]
 

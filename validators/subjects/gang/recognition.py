@@ -12,7 +12,7 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput
-from validators.subjects.gang.operator_flags import container_of, flags_of
+from kubeflow_volcano.validators.subjects.gang.operator_flags import container_of, flags_of
 
 __all__ = ["named_by", "recognise_gang"]
 

@@ -9,9 +9,9 @@ from typing import Any
 from kubeflow_volcano.catalog.gangs import VOLCANO, GangScheduler
 from kubeflow_volcano.catalog.operator import later_jobs
 from kubeflow_volcano.cluster.objects import Object, Ref
-from validators.core.facts import Facts
-from validators.core.resources import CLUSTER_RUNTIMES
-from validators.subjects.kubectl import patch, pointer
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.resources import CLUSTER_RUNTIMES
+from kubeflow_volcano.validators.subjects.kubectl import patch, pointer
 
 __all__ = ["Fault", "correction", "fault", "for_probe", "of_steps"]
 

@@ -18,8 +18,8 @@ from kubeflow_volcano.cluster.volcano import (
     scheduler_container,
 )
 from kubeflow_volcano.text import did_you_mean, most_similar
-from validators.core.facts import Facts
-from validators.core.resources import CONFIGMAPS, DEPLOYMENTS
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.resources import CONFIGMAPS, DEPLOYMENTS
 
 __all__ = [
     "GANG_SWITCHES",

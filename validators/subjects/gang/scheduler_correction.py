@@ -9,13 +9,13 @@ from typing import Any
 import yaml
 
 from kubeflow_volcano.catalog.schedulers import words_of
-from validators.subjects.gang.scheduler_configuration import (
+from kubeflow_volcano.validators.subjects.gang.scheduler_configuration import (
     GANG_SWITCHES,
     Configuration,
     unknown_actions,
     unknown_plugins,
 )
-from validators.subjects.kubectl import patch, pointer
+from kubeflow_volcano.validators.subjects.kubectl import patch, pointer
 
 __all__ = ["correction"]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from gang_demo.jobs.gangs import LONGEST_IN_PART, Gang, are_refused_for_gpus, find_gang
-from gang_demo.play.history import History
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.gang_demo.jobs.gangs import LONGEST_IN_PART, Gang, are_refused_for_gpus, find_gang
+from kubeflow_volcano.gang_demo.play.history import History
 from tests.samples.histories import deleted, group, history, later, pod
 
 

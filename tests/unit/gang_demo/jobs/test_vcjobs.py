@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gang_demo.jobs.vcjobs import RESTART, Task, priority_class, queue, vcjob
+from kubeflow_volcano.gang_demo.jobs.vcjobs import RESTART, Task, priority_class, queue, vcjob
 
 
 class TestManifest:

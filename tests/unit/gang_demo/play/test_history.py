@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from gang_demo.play.history import JOB_NAME, VCJOB_NAME, History
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.cluster.watch.observer import Change, Subject
+from kubeflow_volcano.gang_demo.play.history import JOB_NAME, VCJOB_NAME, History
 from tests.samples.histories import deleted, group, history, later, pod, seen
 
 PODS = Subject("v1", "Pod", "n")

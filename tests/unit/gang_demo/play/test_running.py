@@ -9,14 +9,14 @@ from typing import Any, cast
 
 import pytest
 
-from gang_demo.catalogue import CASES
-from gang_demo.model import Outcome
-from gang_demo.play import running
-from gang_demo.play.running import play, play_all, pods_of_programs, versions
-from gang_demo.play.stand import Stand
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import NotServed
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.gang_demo.catalogue import CASES
+from kubeflow_volcano.gang_demo.model import Outcome
+from kubeflow_volcano.gang_demo.play import running
+from kubeflow_volcano.gang_demo.play.running import play, play_all, pods_of_programs, versions
+from kubeflow_volcano.gang_demo.play.stand import Stand
 from kubeflow_volcano.progress import silent
 from tests.samples.histories import deleted, history, pod
 

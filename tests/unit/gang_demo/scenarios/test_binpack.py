@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gang_demo.scenarios.binpack import CASES, fragmentation, manifest
+from kubeflow_volcano.gang_demo.scenarios.binpack import CASES, fragmentation, manifest
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gang_demo.scenarios.elastic import CASES, find_contradiction, is_reached, manifest
+from kubeflow_volcano.gang_demo.scenarios.elastic import CASES, find_contradiction, is_reached, manifest
 from tests.samples.histories import group, history, later, pod
 
 WORKERS = tuple(f"elastic-worker-{number}" for number in range(4))

@@ -7,11 +7,11 @@ from typing import Any, cast
 
 import pytest
 
-from gang_demo.jobs.jobs import KINDS
-from gang_demo.play.history import History
-from gang_demo.play.stand import Stand
-from gang_demo.scenarios.job_kinds import CASES, JOBS, Play, manifest, served_kinds, size_of
 from kubeflow_volcano.cluster.api.errors import NotServed
+from kubeflow_volcano.gang_demo.jobs.jobs import KINDS
+from kubeflow_volcano.gang_demo.play.history import History
+from kubeflow_volcano.gang_demo.play.stand import Stand
+from kubeflow_volcano.gang_demo.scenarios.job_kinds import CASES, JOBS, Play, manifest, served_kinds, size_of
 from tests.samples.histories import group, history, pod
 
 TRAINING = ("paddlejob-worker-0", "paddlejob-worker-1", "paddlejob-worker-2")

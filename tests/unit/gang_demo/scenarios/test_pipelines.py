@@ -10,11 +10,11 @@ import jsonschema
 import pytest
 import yaml
 
-from gang_demo.play.stand import Stand
-from gang_demo.scenarios import pipelines
-from gang_demo.scenarios.job_kinds import JOBS
-from gang_demo.scenarios.pipelines import CASES, manifest, rights, workflow
 from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.gang_demo.play.stand import Stand
+from kubeflow_volcano.gang_demo.scenarios import pipelines
+from kubeflow_volcano.gang_demo.scenarios.job_kinds import JOBS
+from kubeflow_volcano.gang_demo.scenarios.pipelines import CASES, manifest, rights, workflow
 from tests.places import UPSTREAM
 
 ARCHIVES = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from gang_demo.play.stand import Stand
-from gang_demo.scenarios.preemption import CASES, Displacement, Plan
+from kubeflow_volcano.gang_demo.play.stand import Stand
+from kubeflow_volcano.gang_demo.scenarios.preemption import CASES, Displacement, Plan
 from tests.samples.histories import deleted, history, later, pod
 
 

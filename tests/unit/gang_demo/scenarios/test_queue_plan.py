@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gang_demo.scenarios.queue_plan import Plan, jobs_with_losses
-from gang_demo.scenarios.queues import CASES
+from kubeflow_volcano.gang_demo.scenarios.queue_plan import Plan, jobs_with_losses
+from kubeflow_volcano.gang_demo.scenarios.queues import CASES
 from tests.samples.histories import deleted, history, pod, seen
 
 PLAN = Plan({"a": {"reclaimable": False}, "b": {}}, {"a": 2, "b": 1}, occupied=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gang_demo.scenarios.source_experiment import is_in_part, manifest
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.gang_demo.scenarios.source_experiment import is_in_part, manifest
 from tests.samples.histories import history, pod
 
 PS = [pod(f"ps-{i}", role="ps", node="gpu-1") for i in range(2)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gang_demo.play.history import History
-from gang_demo.scenarios.task_topology import (
+from kubeflow_volcano.gang_demo.play.history import History
+from kubeflow_volcano.gang_demo.scenarios.task_topology import (
     AFFINITY,
     ANTI_AFFINITY,
     CASES,

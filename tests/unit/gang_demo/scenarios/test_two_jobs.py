@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from gang_demo.jobs.gangs import LONGEST_IN_PART
-from gang_demo.jobs.jobs import SUCCEED_AFTER
-from gang_demo.play.history import History
-from gang_demo.scenarios.two_jobs import KINDS, are_deadlocked, find_overlap, have_ended, manifest
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.gang_demo.jobs.gangs import LONGEST_IN_PART
+from kubeflow_volcano.gang_demo.jobs.jobs import SUCCEED_AFTER
+from kubeflow_volcano.gang_demo.play.history import History
+from kubeflow_volcano.gang_demo.scenarios.two_jobs import KINDS, are_deadlocked, find_overlap, have_ended, manifest
 from tests.samples.histories import deleted, group, history, later, pod, seen
 
 

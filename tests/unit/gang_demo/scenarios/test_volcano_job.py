@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gang_demo.scenarios.volcano_job import (
+from kubeflow_volcano.gang_demo.scenarios.volcano_job import (
     CASES,
     find_early_start,
     find_mixed_runs,

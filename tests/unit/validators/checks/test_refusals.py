@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kubeflow_volcano.experiment.session import EVERYWHERE
-from validators.checks.refusals import refusal
-from validators.core.outcome import Status
+from kubeflow_volcano.validators.checks.refusals import refusal
+from kubeflow_volcano.validators.core.outcome import Status
 
 BY_POLICY = "pods p is forbidden: ValidatingAdmissionPolicy 'no-gangs' with binding 'b' denied request: no"
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from kubeflow_volcano.validators.__main__ import main
 from tests.places import ROOT
-from validators.__main__ import main
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from kubeflow_volcano.catalog.examples import HOME, examples
+from kubeflow_volcano.validators.__main__ import main
 from tests.unit.validators.cli.test_command_line import kubeconfig_of
-from validators.__main__ import main
 
 GOOD = """\
 apiVersion: batch.volcano.sh/v1alpha1

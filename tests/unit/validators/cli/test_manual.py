@@ -6,10 +6,10 @@ import re
 
 import pytest
 
+from kubeflow_volcano.validators.cli.manual import ALL_CHECKS, render
+from kubeflow_volcano.validators.core.check import Check
+from kubeflow_volcano.validators.report.document import MANUAL, anchor
 from tests.places import ROOT
-from validators.cli.manual import ALL_CHECKS, render
-from validators.core.check import Check
-from validators.report.document import MANUAL, anchor
 
 
 def anchors(markdown: str) -> list[str]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from kubeflow_volcano.validators.checks import CHECKS
+from kubeflow_volcano.validators.checks.meta.meta import RUN
+from kubeflow_volcano.validators.core.check import FAMILIES, Check, check, natural
+from kubeflow_volcano.validators.core.facts import Facts, Probe
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, passed
+from kubeflow_volcano.validators.probes.audit import CLEANUP
 from tests.samples.facts import facts, ref
-from validators.checks import CHECKS
-from validators.checks.meta.meta import RUN
-from validators.core.check import FAMILIES, Check, check, natural
-from validators.core.facts import Facts, Probe
-from validators.core.outcome import Outcome, Severity, passed
-from validators.probes.audit import CLEANUP
 
 
 def test_a_pass_must_name_what_it_looked_at() -> None:

@@ -6,11 +6,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.validators.core.check import Check, check
+from kubeflow_volcano.validators.core.consequences import REASON, blocked, blocked_by, follow, not_applicable
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import (
+    Cause,
+    Outcome,
+    Severity,
+    Status,
+    errored,
+    failed,
+    passed,
+    skipped,
+    warned,
+)
 from tests.samples.facts import ref
-from validators.core.check import Check, check
-from validators.core.consequences import REASON, blocked, blocked_by, follow, not_applicable
-from validators.core.facts import Facts
-from validators.core.outcome import Cause, Outcome, Severity, Status, errored, failed, passed, skipped, warned
 
 
 def bad(*because: str) -> Outcome:

@@ -9,13 +9,13 @@ import pytest
 
 from kubeflow_volcano.catalog.read import load_release, releases
 from kubeflow_volcano.problems import InvalidInput
+from kubeflow_volcano.validators.core.expectations import GANG_KINDS, expect, newest_for, releases_of
+from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.core.volcano_home import with_volcano_at
+from kubeflow_volcano.validators.reading.permissions import as_yaml
+from kubeflow_volcano.validators.run.existing import without_absent
+from kubeflow_volcano.validators.subjects.gang.operators import TRAINER, TRAINING
 from tests.samples.facts import ref
-from validators.core.expectations import GANG_KINDS, expect, newest_for, releases_of
-from validators.core.rights import Rule
-from validators.core.volcano_home import with_volcano_at
-from validators.reading.permissions import as_yaml
-from validators.run.existing import without_absent
-from validators.subjects.gang.operators import TRAINER, TRAINING
 
 
 def test_the_training_profile_expects_storage_volcano_and_the_operator() -> None:

@@ -8,12 +8,12 @@ import pytest
 
 from kubeflow_volcano.experiment.remains import Cleanup, Tracked
 from kubeflow_volcano.problems import Exit, Problem
+from kubeflow_volcano.validators.checks import CHECKS
+from kubeflow_volcano.validators.core.check import Check
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, Status
+from kubeflow_volcano.validators.core.results import Result, Verdict, summarise, worst
+from kubeflow_volcano.validators.report.document import Report
 from tests.samples.facts import ref
-from validators.checks import CHECKS
-from validators.core.check import Check
-from validators.core.outcome import Outcome, Severity, Status
-from validators.core.results import Result, Verdict, summarise, worst
-from validators.report.document import Report
 
 BLOCKER = next(item for item in CHECKS if item.severity is Severity.BLOCKER)
 MINOR = next(item for item in CHECKS if item.severity is Severity.MINOR)

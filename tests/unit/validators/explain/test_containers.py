@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.validators.explain.model import Explanation
+from kubeflow_volcano.validators.subjects.pods import PodNotes
 from tests.samples.jobs import explained, group, member, reasons, tfjob
-from validators.explain.model import Explanation
-from validators.subjects.pods import PodNotes
 
 
 def on_node(

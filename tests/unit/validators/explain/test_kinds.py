@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.validators.core.expectations import Expectations
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.explain.kinds import KINDS
+from kubeflow_volcano.validators.explain.model import Job
 from tests.samples.facts import NOW, instant
-from validators.core.expectations import Expectations
-from validators.core.facts import Facts
-from validators.explain.kinds import KINDS
-from validators.explain.model import Job
 
 CONTAINER = {"containers": [{"name": "c"}]}
 

@@ -8,11 +8,11 @@ from importlib.resources import files
 import jsonschema
 import pytest
 
+from kubeflow_volcano.validators.core.facts import Unread
+from kubeflow_volcano.validators.explain.rendering import document, render
 from tests.samples.jobs import event, explained, group, healthy, member, reasons, tfjob
-from validators.core.facts import Unread
-from validators.explain.rendering import document, render
 
-SCHEMA = json.loads(files("validators").joinpath("schemas/explanation.v1.json").read_text("utf-8"))
+SCHEMA = json.loads(files("kubeflow_volcano.validators").joinpath("schemas/explanation.v1.json").read_text("utf-8"))
 
 
 def test_the_document_is_as_its_schema_says_and_the_text_has_all_of_it() -> None:

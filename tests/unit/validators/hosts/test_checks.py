@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.catalog.data import load
+from kubeflow_volcano.validators.core.check import Check
+from kubeflow_volcano.validators.core.facts import Facts, Unread
+from kubeflow_volcano.validators.core.outcome import Outcome, Status
+from kubeflow_volcano.validators.hosts import CHECKS
+from kubeflow_volcano.validators.hosts.system import ALWAYS_BUILT
 from tests.places import ROOT
 from tests.samples.facts import NOW, node
 from tests.samples.hosts import GB, answer, broken, facts, host, place, sysctl
-from validators.core.check import Check
-from validators.core.facts import Facts, Unread
-from validators.core.outcome import Outcome, Status
-from validators.hosts import CHECKS
-from validators.hosts.system import ALWAYS_BUILT
 
 BY_ID = {item.id: item for item in CHECKS}
 MIRROR: dict[str, Any] = {"mirror_names": ("reg.lan",), "mirror_mode": "containerd"}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from kubeflow_volcano.validators.core.outcome import Status
+from kubeflow_volcano.validators.hosts.judging import failing, judge_hosts, passing
 from tests.samples.hosts import broken, facts, host
-from validators.core.outcome import Status
-from validators.hosts.judging import failing, judge_hosts, passing
 
 
 def test_hosts_with_the_same_finding_are_one_line() -> None:

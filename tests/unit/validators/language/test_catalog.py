@@ -8,8 +8,8 @@ from string import Formatter
 import pytest
 import yaml
 
+from kubeflow_volcano.validators.language.catalog import ENGLISH, LANGUAGES, Template, catalog_of
 from tests.places import ROOT
-from validators.language.catalog import ENGLISH, LANGUAGES, Template, catalog_of
 
 OTHERS = [language for language in LANGUAGES if language != ENGLISH]
 

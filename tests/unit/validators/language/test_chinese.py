@@ -14,14 +14,14 @@ from xml.etree import ElementTree as ET
 import pytest
 import yaml
 
+from kubeflow_volcano.validators.explain import rendering as explanation
+from kubeflow_volcano.validators.report import console, files, html, junit, markdown
+from kubeflow_volcano.validators.report.document import Report
 from tests import wording
 from tests.recorded.recording import clusters, load
 from tests.recorded.verdicts import judged
 from tests.samples import reports
 from tests.samples.jobs import event, explained, group, tfjob
-from validators.explain import rendering as explanation
-from validators.report import console, files, html, junit, markdown
-from validators.report.document import Report
 
 CHINESE = re.compile("[\u4e00-\u9fff]")
 KEPT = {

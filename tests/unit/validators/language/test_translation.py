@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from validators.language.catalog import Catalog, Template
-from validators.language.speaking import counted, say, speaking, tag
-from validators.language.translation import translate, untranslated
+from kubeflow_volcano.validators.language.catalog import Catalog, Template
+from kubeflow_volcano.validators.language.speaking import counted, say, speaking, tag
+from kubeflow_volcano.validators.language.translation import translate, untranslated
 
 PAIRS = {
     "{kind} {name} is missing": "{kind} {name} 不存在",
@@ -32,7 +32,8 @@ def catalog(monkeypatch: pytest.MonkeyPatch) -> None:
     other = Catalog({}, {}, ())
     for module in ("translation", "speaking"):
         monkeypatch.setattr(
-            f"validators.language.{module}.catalog_of", lambda language: known if language == "zh" else other
+            f"kubeflow_volcano.validators.language.{module}.catalog_of",
+            lambda language: known if language == "zh" else other,
         )
 
 

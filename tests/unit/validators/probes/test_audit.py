@@ -13,7 +13,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.experiment.acting import USER_AGENT, Acting
 from kubeflow_volcano.experiment.remains import Cleanup, Tracked
-from validators.probes.audit import Audit, audit
+from kubeflow_volcano.validators.probes.audit import Audit, audit
 
 PODS = "/api/v1/namespaces/mine/pods"
 RUN = "0a1b2c3d"

@@ -8,17 +8,17 @@ import pytest
 
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.progress import silent
+from kubeflow_volcano.validators.checks.reach.api_server import READY_ANSWERS
+from kubeflow_volcano.validators.core.check import Check
+from kubeflow_volcano.validators.core.expectations import Expectations
+from kubeflow_volcano.validators.core.facts import Facts, Read, Unread
+from kubeflow_volcano.validators.core.outcome import Severity, passed
+from kubeflow_volcano.validators.core.resources import CRDS
+from kubeflow_volcano.validators.core.resources import PODS as POD_KIND
+from kubeflow_volcano.validators.core.timing import Timing
+from kubeflow_volcano.validators.reading.collect import collect, unread
+from kubeflow_volcano.validators.subjects.pods import WINDOW
 from tests.samples.facts import ref
-from validators.checks.reach.api_server import READY_ANSWERS
-from validators.core.check import Check
-from validators.core.expectations import Expectations
-from validators.core.facts import Facts, Read, Unread
-from validators.core.outcome import Severity, passed
-from validators.core.resources import CRDS
-from validators.core.resources import PODS as POD_KIND
-from validators.core.timing import Timing
-from validators.reading.collect import collect, unread
-from validators.subjects.pods import WINDOW
 
 PODS, NODES, NAMESPACES = "/api/v1/pods", "/api/v1/nodes", "/api/v1/namespaces"
 KINDS = [("ConfigMap", "configmaps", True), ("Namespace", "namespaces", False), ("Node", "nodes", False)]

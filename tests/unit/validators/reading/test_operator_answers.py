@@ -8,11 +8,11 @@ import pytest
 
 from kubeflow_volcano.catalog.model import MinorRange
 from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.validators.checks.operator.common import operator_admission
+from kubeflow_volcano.validators.core.expectations import Expectations
+from kubeflow_volcano.validators.core.timing import Timing
+from kubeflow_volcano.validators.subjects.gang.operators import OPERATORS
 from tests.samples.facts import deployment, facts, ref
-from validators.checks.operator.common import operator_admission
-from validators.core.expectations import Expectations
-from validators.core.timing import Timing
-from validators.subjects.gang.operators import OPERATORS
 
 NAME = "kubeflow/training-operator"
 KIND = next(job["kind"] for job in OPERATORS["training-operator"].dry_runs)

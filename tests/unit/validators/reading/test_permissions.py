@@ -9,16 +9,16 @@ import pytest
 import yaml
 
 from kubeflow_volcano.problems import InvalidInput
-from validators.checks import CHECKS
-from validators.cli import rbac
-from validators.core.check import Check
-from validators.core.expectations import expect
-from validators.core.facts import Facts, Probe, Read
-from validators.core.outcome import Outcome, Severity, skipped
-from validators.core.resources import PODS
-from validators.core.rights import BACKENDS, Rule
-from validators.reading.permissions import for_gang, missing_for_probes, missing_for_reading, placed
-from validators.run.options import Options
+from kubeflow_volcano.validators.checks import CHECKS
+from kubeflow_volcano.validators.cli import rbac
+from kubeflow_volcano.validators.core.check import Check
+from kubeflow_volcano.validators.core.expectations import expect
+from kubeflow_volcano.validators.core.facts import Facts, Probe, Read
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, skipped
+from kubeflow_volcano.validators.core.resources import PODS
+from kubeflow_volcano.validators.core.rights import BACKENDS, Rule
+from kubeflow_volcano.validators.reading.permissions import for_gang, missing_for_probes, missing_for_reading, placed
+from kubeflow_volcano.validators.run.options import Options
 
 EXPECTED = expect("1.9.1")
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"

@@ -8,8 +8,8 @@ import pytest
 
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.cluster.watch.observer import Change, Subject
+from kubeflow_volcano.validators.reading.stability import Turns
 from tests.samples.facts import NOW, instant, pod
-from validators.reading.stability import Turns
 
 PODS = Subject("v1", "Pod")
 NOT_READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "False"}]}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kubeflow_volcano.validators.reading.trimming import trim_of
 from tests.samples.facts import crd, node, obj, pod
-from validators.reading.trimming import trim_of
 
 
 def test_the_record_of_managers_and_the_text_that_was_applied_go() -> None:

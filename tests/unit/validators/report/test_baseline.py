@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.problems import InvalidInput
+from kubeflow_volcano.validators.checks import CHECKS
+from kubeflow_volcano.validators.core.outcome import Outcome, Status
+from kubeflow_volcano.validators.core.results import Result
+from kubeflow_volcano.validators.report import files
+from kubeflow_volcano.validators.report.baseline import compare, read
+from kubeflow_volcano.validators.report.document import Report
 from tests.samples.facts import facts, ref
-from validators.checks import CHECKS
-from validators.core.outcome import Outcome, Status
-from validators.core.results import Result
-from validators.report import files
-from validators.report.baseline import compare, read
-from validators.report.document import Report
 
 
 def report(*statuses: str, uid: str = "cluster", baseline: Any = None) -> Report:

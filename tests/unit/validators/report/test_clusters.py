@@ -16,13 +16,15 @@ from jsonschema import Draft202012Validator
 from junitparser import JUnitXml
 
 from kubeflow_volcano.problems import Exit
+from kubeflow_volcano.validators.core.check import natural
+from kubeflow_volcano.validators.report import console, files, html, junit, markdown
+from kubeflow_volcano.validators.report.clusters import Combined, Judged
 from tests.samples import reports as samples
 from tests.samples.clusters import PROBLEM, crowd, judged
-from validators.core.check import natural
-from validators.report import console, files, html, junit, markdown
-from validators.report.clusters import Combined, Judged
 
-SCHEMA = json.loads((resources("validators") / "schemas" / "clusters.v1.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(
+    (resources("kubeflow_volcano.validators") / "schemas" / "clusters.v1.json").read_text(encoding="utf-8")
+)
 
 
 def differing() -> str:

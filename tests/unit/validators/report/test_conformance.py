@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from kubeflow_volcano.validators.report import html, markdown
+from kubeflow_volcano.validators.report.conformance import conformance
 from tests.samples import reports as report_samples
-from validators.report import html, markdown
-from validators.report.conformance import conformance
 
 HELD = {"H1": "pass", "H2": "pass", "H3": "warn", "H4": "pass", "G6": "pass", "H8": "pass", "A1": "fail"}
 

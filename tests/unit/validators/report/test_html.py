@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from kubeflow_volcano.validators.report import files, html
+from kubeflow_volcano.validators.report.document import Report
 from tests.places import ROOT
 from tests.samples import reports as samples
-from validators.report import files, html
-from validators.report.document import Report
 
-SCHEMA = json.loads(resources("validators").joinpath("schemas/report.v1.json").read_text())
+SCHEMA = json.loads(resources("kubeflow_volcano.validators").joinpath("schemas/report.v1.json").read_text())
 VOID = {"meta", "link", "input", "rect", "path"}
 EVERY = pytest.mark.parametrize(
     "make",

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from junitparser import JUnitXml
 
+from kubeflow_volcano.validators.report import junit
+from kubeflow_volcano.validators.report.document import Report
 from tests.samples import reports as samples
-from validators.report import junit
-from validators.report.document import Report
 
 
 def loaded(report: Report, tmp_path: Path) -> Any:

@@ -16,17 +16,17 @@ from jsonschema import Draft202012Validator
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.remains import Cleanup, Tracked
 from kubeflow_volcano.problems import Exit
+from kubeflow_volcano.validators.checks import CHECKS
+from kubeflow_volcano.validators.core.outcome import Outcome, Status, failed, passed, skipped
+from kubeflow_volcano.validators.core.results import Result
+from kubeflow_volcano.validators.core.safe import LONGEST_EVIDENCE, safe, text
+from kubeflow_volcano.validators.report import console, files, html, markdown
+from kubeflow_volcano.validators.report.document import Report
+from kubeflow_volcano.validators.subjects.pods import WINDOW, Window
+from kubeflow_volcano.validators.subjects.simulation import SIMULATED_WEBHOOKS, SimulatedWebhook
 from tests.samples.facts import facts, node, pod, ref
-from validators.checks import CHECKS
-from validators.core.outcome import Outcome, Status, failed, passed, skipped
-from validators.core.results import Result
-from validators.core.safe import LONGEST_EVIDENCE, safe, text
-from validators.report import console, files, html, markdown
-from validators.report.document import Report
-from validators.subjects.pods import WINDOW, Window
-from validators.subjects.simulation import SIMULATED_WEBHOOKS, SimulatedWebhook
 
-SCHEMA = json.loads(resources("validators").joinpath("schemas/report.v1.json").read_text())
+SCHEMA = json.loads(resources("kubeflow_volcano.validators").joinpath("schemas/report.v1.json").read_text())
 HOSTILE = "<script>alert(1)</script>\x1b[31m red\x1b[0m ]]> | `rm` \u202e \x00" + "x" * 1_000_000
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.validators.core.expectations import Expectations
+from kubeflow_volcano.validators.core.facts import Unread
+from kubeflow_volcano.validators.report.snapshot import snapshot
 from tests.samples.facts import facts, node, obj, pod, ref
-from validators.core.expectations import Expectations
-from validators.core.facts import Unread
-from validators.report.snapshot import snapshot
 
 SIMULATED = {"annotations": {"kwok.x-k8s.io/node": "fake"}}
 NOT_READY = {"conditions": [{"type": "Ready", "status": "False"}]}

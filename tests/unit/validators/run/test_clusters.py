@@ -15,9 +15,9 @@ import pytest
 import yaml
 
 from kubeflow_volcano.problems import InvalidInput
+from kubeflow_volcano.validators.run.clusters import directory_of, named
 from tests.places import ROOT
 from tests.waiting import until
-from validators.run.clusters import directory_of, named
 
 
 def write(path: Path, port: int, *contexts: str) -> Path:

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from kubeflow_volcano.validators.checks.meta.meta import RUN
+from kubeflow_volcano.validators.core.check import Check
+from kubeflow_volcano.validators.core.facts import Evidence, Facts, Unread
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, failed, passed
+from kubeflow_volcano.validators.core.resources import CONFIGMAPS, PODS
+from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.probes.gang.gang import GANG
+from kubeflow_volcano.validators.run.judging import Judging
 from tests.samples.facts import facts, node, ref
-from validators.checks.meta.meta import RUN
-from validators.core.check import Check
-from validators.core.facts import Evidence, Facts, Unread
-from validators.core.outcome import Outcome, Severity, failed, passed
-from validators.core.resources import CONFIGMAPS, PODS
-from validators.core.rights import Rule
-from validators.probes.gang.gang import GANG
-from validators.run.judging import Judging
 
 GOOD = passed("it is good", objects=(ref("Node", "n1"),))
 BAD = failed("Bad", "it is bad", todo="mend it")

@@ -15,15 +15,15 @@ from kubeflow_volcano.catalog.model import MinorRange
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.problems import Exit, InvalidInput, Problem, Unreachable
 from kubeflow_volcano.progress import silent
+from kubeflow_volcano.validators.core.expectations import Expectations
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.inventory import Inventory
+from kubeflow_volcano.validators.core.outcome import Status
+from kubeflow_volcano.validators.report.console import render
+from kubeflow_volcano.validators.report.document import Report
+from kubeflow_volcano.validators.run.preflight import Options, preflight, repairs
 from tests.samples.facts import node
 from tests.samples.hosts import broken, facts, host, sysctl
-from validators.core.expectations import Expectations
-from validators.core.facts import Facts
-from validators.core.inventory import Inventory
-from validators.core.outcome import Status
-from validators.report.console import render
-from validators.report.document import Report
-from validators.run.preflight import Options, preflight, repairs
 
 LOW: dict[str, Any] = {"sysctls": {"fs.inotify.max_user_instances": sysctl("128")}}
 SWAPS: dict[str, Any] = {"swap": {"devices": [{"name": "/dev/dm-1", "type": "partition", "kib": 1}]}}
@@ -48,7 +48,7 @@ def status(report: Report, id_: str) -> Status:
 def test_the_report_has_the_format_of_a_validation_and_files_of_its_own(tmp_path: Path) -> None:
     report = run(facts(host("n1"), host("n2", **SWAPS), broken("n3", "reach", "gone")), report_dir=tmp_path)
     document = json.loads((tmp_path / "preflight-latest.json").read_text("utf-8"))
-    schema = json.loads(files("validators").joinpath("schemas/report.v1.json").read_text("utf-8"))
+    schema = json.loads(files("kubeflow_volcano.validators").joinpath("schemas/report.v1.json").read_text("utf-8"))
     jsonschema.validate(document, schema)
     assert document["hosts"] == {
         "asked": ["n1", "n2", "n3"],
@@ -145,7 +145,7 @@ def with_kubeconfig(tmp_path: Path) -> Path:
 
 
 def test_the_cluster_is_asked_where_there_is_a_kubeconfig(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("validators.run.preflight.Cluster.connect", lambda *_, **__: Cluster())
+    monkeypatch.setattr("kubeflow_volcano.validators.run.preflight.Cluster.connect", lambda *_, **__: Cluster())
     proxy = {"of": "kubelet", "where": "process 7", "name": "HTTPS_PROXY", "value": "http://p:1"}
     found = facts(host("n1", proxies=[proxy]), host("n2"), server="")
     bounds = Expectations(release="1.9.1", kubernetes=MinorRange("1.29", None))
@@ -163,7 +163,7 @@ def test_a_cluster_that_does_not_answer_is_a_finding_and_no_end(
     def unreachable(*_: object, **__: object) -> None:
         raise Unreachable(Problem("no answer from https://a:6443.", "a server.", "start it."))
 
-    monkeypatch.setattr("validators.run.preflight.Cluster.connect", unreachable)
+    monkeypatch.setattr("kubeflow_volcano.validators.run.preflight.Cluster.connect", unreachable)
     report = run(facts(host("n1")), kubeconfig=with_kubeconfig(tmp_path))
     assert (status(report, "P25"), status(report, "P26")) == (Status.FAIL, Status.SKIP)
     assert report.exit_code is Exit.CHECK_FAILED
@@ -173,7 +173,7 @@ def test_nodes_that_may_not_be_listed_could_not_be_judged(monkeypatch: pytest.Mo
     def forbidden(*_: object, **__: object) -> None:
         raise ApiError(403, "Forbidden", "nodes is forbidden")
 
-    monkeypatch.setattr("validators.run.preflight.Cluster.connect", lambda *_, **__: Cluster())
+    monkeypatch.setattr("kubeflow_volcano.validators.run.preflight.Cluster.connect", lambda *_, **__: Cluster())
     monkeypatch.setattr(Cluster, "list", forbidden)
     report = run(facts(host("n1")), kubeconfig=with_kubeconfig(tmp_path))
     assert status(report, "P26") is Status.ERROR

@@ -15,10 +15,10 @@ from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.experiment.interruption import Interrupted, interruptible
 from kubeflow_volcano.experiment.session import Options, Session
 from kubeflow_volcano.progress import Progress, silent
+from kubeflow_volcano.validators.core.facts import Facts, Probe, Unread
+from kubeflow_volcano.validators.run.probing import Probing
 from tests.samples.facts import facts
 from tests.waiting import until
-from validators.core.facts import Facts, Probe, Unread
-from validators.run.probing import Probing
 
 Action = Callable[[Session, Progress], Any]
 SECONDS = 30

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kubeflow_volcano.problems import InvalidInput
-from validators.checks import CHECKS
-from validators.run.selection import in_order, select, waivers
+from kubeflow_volcano.validators.checks import CHECKS
+from kubeflow_volcano.validators.run.selection import in_order, select, waivers
 
 REACH = ["A1", "A2", "A3", "A4", "A5", "A6", "A7", "A8", "A9", "A10"]
 

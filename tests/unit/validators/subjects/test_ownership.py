@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.validators.checks.workloads.workloads import deployments
+from kubeflow_volcano.validators.core.outcome import Status
+from kubeflow_volcano.validators.subjects import ownership, pods, services
 from tests.samples.facts import deployment, facts, obj, pod
-from validators.checks.workloads.workloads import deployments
-from validators.core.outcome import Status
-from validators.subjects import ownership, pods, services
 
 PROFILE = obj(
     "Namespace",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.subjects import renewal
 from tests.samples.facts import deployment, facts, obj, ref
-from validators.core.facts import Facts
-from validators.subjects import renewal
 
 SERVICE = ref("Service", "ns/admission")
 CONFIGURATION = ref("MutatingWebhookConfiguration", "pods-mutate")

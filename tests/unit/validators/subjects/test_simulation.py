@@ -7,9 +7,9 @@ from typing import cast
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.validators.checks.workloads.workloads import deployments, pods_ready
+from kubeflow_volcano.validators.subjects.simulation import SimulatedWebhook, simulated_webhooks, simulated_workload
 from tests.samples.facts import deployment, facts, node, pod, ref
-from validators.checks.workloads.workloads import deployments, pods_ready
-from validators.subjects.simulation import SimulatedWebhook, simulated_webhooks, simulated_workload
 
 REGISTER = {
     "kind": "MutatingWebhookConfiguration",

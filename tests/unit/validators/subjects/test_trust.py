@@ -14,8 +14,8 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
+from kubeflow_volcano.validators.subjects.trust import distrust, parsed
 from tests.samples.certificates import CA, CLIENTS, SERVERS, Signer, named, pem, signer, with_serial, with_sha1
-from validators.subjects.trust import distrust, parsed
 
 HOST = "hook.mine.svc"
 NOW = datetime(2026, 11, 25, tzinfo=UTC)

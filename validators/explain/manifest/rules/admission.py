@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from kubeflow_volcano.cluster.objects import Object
-from validators.core.facts import Fact, Facts
-from validators.explain.manifest.model import FILES, Flaw, Manifest, Place, flaw
-from validators.explain.manifest.templates import Path, shown
-from validators.reading.dry_runs import Answer
+from kubeflow_volcano.validators.core.facts import Fact, Facts
+from kubeflow_volcano.validators.explain.manifest.model import FILES, Flaw, Manifest, Place, flaw
+from kubeflow_volcano.validators.explain.manifest.templates import Path, shown
+from kubeflow_volcano.validators.reading.dry_runs import Answer
 
 __all__ = ["OBJECTS", "PODS", "admitted_pod", "object_refused", "pod_refused"]
 

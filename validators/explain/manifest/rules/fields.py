@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from kubeflow_volcano.text import counted, few
-from validators.core.facts import Facts
-from validators.explain.manifest.edits import Edit
-from validators.explain.manifest.model import Flaw, Manifest, flaw
-from validators.explain.manifest.rules.gangs import KUBE_BATCH
-from validators.explain.manifest.schemas import SCHEMAS, unknown_fields
-from validators.explain.manifest.templates import Path, shown
-from validators.explain.model import VOLCANO
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.explain.manifest.edits import Edit
+from kubeflow_volcano.validators.explain.manifest.model import Flaw, Manifest, flaw
+from kubeflow_volcano.validators.explain.manifest.rules.gangs import KUBE_BATCH
+from kubeflow_volcano.validators.explain.manifest.schemas import SCHEMAS, unknown_fields
+from kubeflow_volcano.validators.explain.manifest.templates import Path, shown
+from kubeflow_volcano.validators.explain.model import VOLCANO
 
 __all__ = ["misplaced", "scheduler_name", "types", "unknown"]
 

@@ -9,13 +9,13 @@ from kubeflow_volcano.catalog.gangs import VOLCANO as GANGS
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.cluster.pods.quantities import pod_requests
 from kubeflow_volcano.text import counted, few
-from validators.core.facts import Facts
-from validators.explain.creation.quotas import LIMIT_RANGES, default_resources, with_defaults
-from validators.explain.manifest.edits import Edit
-from validators.explain.manifest.model import FILES, Flaw, Manifest, flaw
-from validators.explain.manifest.templates import Template, shown, templates_of
-from validators.explain.model import GROUP_NAME, VOLCANO
-from validators.explain.scheduling.volcano import PODGROUPS
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.explain.creation.quotas import LIMIT_RANGES, default_resources, with_defaults
+from kubeflow_volcano.validators.explain.manifest.edits import Edit
+from kubeflow_volcano.validators.explain.manifest.model import FILES, Flaw, Manifest, flaw
+from kubeflow_volcano.validators.explain.manifest.templates import Template, shown, templates_of
+from kubeflow_volcano.validators.explain.model import GROUP_NAME, VOLCANO
+from kubeflow_volcano.validators.explain.scheduling.volcano import PODGROUPS
 
 __all__ = [
     "KUBE_BATCH",

@@ -8,11 +8,11 @@ from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.catalog.images.tables import gone
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.text import few
-from validators.core.facts import Facts
-from validators.explain.manifest.edits import Edit
-from validators.explain.manifest.model import Flaw, Manifest, flaw
-from validators.explain.manifest.rules.admission import admitted_pod
-from validators.explain.manifest.templates import Path, Template, ends, shown
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.explain.manifest.edits import Edit
+from kubeflow_volcano.validators.explain.manifest.model import Flaw, Manifest, flaw
+from kubeflow_volcano.validators.explain.manifest.rules.admission import admitted_pod
+from kubeflow_volcano.validators.explain.manifest.templates import Path, Template, ends, shown
 
 __all__ = ["images", "sidecar"]
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.text import did_you_mean
-from validators.core.facts import Fact, Facts
-from validators.explain.creation.prerequisites import BUILT_IN_CLASSES, PRIORITY_CLASSES
-from validators.explain.manifest.model import FILES, Flaw, Manifest, flaw
-from validators.explain.manifest.rules.gangs import KUBE_BATCH_GROUPS
-from validators.explain.scheduling.volcano import QUEUES
+from kubeflow_volcano.validators.core.facts import Fact, Facts
+from kubeflow_volcano.validators.explain.creation.prerequisites import BUILT_IN_CLASSES, PRIORITY_CLASSES
+from kubeflow_volcano.validators.explain.manifest.model import FILES, Flaw, Manifest, flaw
+from kubeflow_volcano.validators.explain.manifest.rules.gangs import KUBE_BATCH_GROUPS
+from kubeflow_volcano.validators.explain.scheduling.volcano import QUEUES
 
 __all__ = ["SERVED", "namespace", "priority_classes", "queue", "served"]
 

@@ -7,15 +7,15 @@ import pytest
 from kubeflow_volcano.catalog import read
 from kubeflow_volcano.catalog.examples import example_kinds, load_example
 from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.validators.checks.acceptance import acceptance
+from kubeflow_volcano.validators.core.check import Check
+from kubeflow_volcano.validators.core.expectations import Expectations
+from kubeflow_volcano.validators.core.facts import Probe
+from kubeflow_volcano.validators.core.outcome import Outcome, Status
+from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.probes.acceptance.examples import Acceptance, Attempt
+from kubeflow_volcano.validators.probes.acceptance.states import State
 from tests.samples.facts import facts
-from validators.checks.acceptance import acceptance
-from validators.core.check import Check
-from validators.core.expectations import Expectations
-from validators.core.facts import Probe
-from validators.core.outcome import Outcome, Status
-from validators.core.rights import Rule
-from validators.probes.acceptance.examples import Acceptance, Attempt
-from validators.probes.acceptance.states import State
 
 JOB = Ref("kubeflow.org/v1", "TFJob", "ns", "kfv-tfjob")
 

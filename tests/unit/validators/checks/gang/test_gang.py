@@ -12,15 +12,15 @@ from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.record import Group, Member, Moment
 from kubeflow_volcano.experiment.remains import Cleanup, Tracked
 from kubeflow_volcano.experiment.stage import Step
+from kubeflow_volcano.validators.checks.gang import gang
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import Outcome, Status
+from kubeflow_volcano.validators.probes.audit import CLEANUP
+from kubeflow_volcano.validators.probes.gang.evidence import GangEvidence
+from kubeflow_volcano.validators.probes.gang.gang import GANG
+from kubeflow_volcano.validators.subjects.interception import webhook_ref
 from tests.samples.facts import facts
 from tests.samples.gang import blamed
-from validators.checks.gang import gang
-from validators.core.facts import Facts
-from validators.core.outcome import Outcome, Status
-from validators.probes.audit import CLEANUP
-from validators.probes.gang.evidence import GangEvidence
-from validators.probes.gang.gang import GANG
-from validators.subjects.interception import webhook_ref
 
 AT = "2026-01-01T00:00:00.000Z"
 

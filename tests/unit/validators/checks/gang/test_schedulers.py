@@ -11,23 +11,23 @@ from kubeflow_volcano.catalog.gangs import GANG_SCHEDULERS, SCHEDULER_PLUGINS, V
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.experiment.record import Group, Member
 from kubeflow_volcano.experiment.stage import Step, was_judged
+from kubeflow_volcano.validators.checks.gang.steps import blocked, fit
+from kubeflow_volcano.validators.checks.machinery.served import crds_served
+from kubeflow_volcano.validators.checks.operator import operator
+from kubeflow_volcano.validators.checks.operator.verdict import operator_verdict
+from kubeflow_volcano.validators.checks.volcano import aftermath, volcano
+from kubeflow_volcano.validators.core.check import Check
+from kubeflow_volcano.validators.core.consequences import NOT_NEEDED, not_applicable
+from kubeflow_volcano.validators.core.expectations import Expectations, expect
+from kubeflow_volcano.validators.core.facts import Facts, Unread
+from kubeflow_volcano.validators.core.outcome import CannotJudgeError, Outcome, Status
+from kubeflow_volcano.validators.probes.gang.evidence import GangEvidence
+from kubeflow_volcano.validators.probes.operator.operator import OperatorEvidence
+from kubeflow_volcano.validators.subjects.crds import DISCOVERY
+from kubeflow_volcano.validators.subjects.gang import runtimes
+from kubeflow_volcano.validators.subjects.gang.operators import TRAINING
+from kubeflow_volcano.validators.subjects.pods import waits_for_gang
 from tests.samples.facts import crd, deployment, facts, pod, ref
-from validators.checks.gang.steps import blocked, fit
-from validators.checks.machinery.served import crds_served
-from validators.checks.operator import operator
-from validators.checks.operator.verdict import operator_verdict
-from validators.checks.volcano import aftermath, volcano
-from validators.core.check import Check
-from validators.core.consequences import NOT_NEEDED, not_applicable
-from validators.core.expectations import Expectations, expect
-from validators.core.facts import Facts, Unread
-from validators.core.outcome import CannotJudgeError, Outcome, Status
-from validators.probes.gang.evidence import GangEvidence
-from validators.probes.operator.operator import OperatorEvidence
-from validators.subjects.crds import DISCOVERY
-from validators.subjects.gang import runtimes
-from validators.subjects.gang.operators import TRAINING
-from validators.subjects.pods import waits_for_gang
 
 OPERATOR = "kubeflow/training-operator"
 SCHEDULER = "scheduler-plugins/scheduler-plugins-scheduler"

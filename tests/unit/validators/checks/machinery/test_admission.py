@@ -11,16 +11,21 @@ import pytest
 from kubeflow_volcano.catalog.model import MinorRange
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.validators.checks.machinery.webhook_answers import (
+    WEBHOOK_ANSWERS,
+    HookAnswer,
+    webhook_answers,
+    webhooks_answer,
+)
+from kubeflow_volcano.validators.checks.machinery.webhooks import no_orphan_webhooks, webhook_blast_radius
+from kubeflow_volcano.validators.core.expectations import Expectations
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import Status
+from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.core.timing import Timing
+from kubeflow_volcano.validators.reading.dry_runs import answer_of
+from kubeflow_volcano.validators.subjects.simulation import SIMULATED_WEBHOOKS, SimulatedWebhook
 from tests.samples.facts import crd, facts, obj, ref
-from validators.checks.machinery.webhook_answers import WEBHOOK_ANSWERS, HookAnswer, webhook_answers, webhooks_answer
-from validators.checks.machinery.webhooks import no_orphan_webhooks, webhook_blast_radius
-from validators.core.expectations import Expectations
-from validators.core.facts import Facts
-from validators.core.outcome import Status
-from validators.core.rights import Rule
-from validators.core.timing import Timing
-from validators.reading.dry_runs import answer_of
-from validators.subjects.simulation import SIMULATED_WEBHOOKS, SimulatedWebhook
 
 VALIDATING = "ValidatingWebhookConfiguration"
 OWNER = ref(VALIDATING, "jobs")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.validators.checks.machinery.served import apiservices_available
+from kubeflow_volcano.validators.core.outcome import Status
 from tests.samples.facts import deployment, facts, instant, obj, pod
-from validators.checks.machinery.served import apiservices_available
-from validators.core.outcome import Status
 
 NAME = "v1beta1.metrics.k8s.io"
 BACKEND = {"namespace": "kube-system", "name": "metrics"}

@@ -12,11 +12,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from kubeflow_volcano.catalog.model import MinorRange
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.validators.checks.machinery.certificates import TLS_SECRETS, TlsSecret, certificates_ready
+from kubeflow_volcano.validators.core.expectations import Expectations
+from kubeflow_volcano.validators.core.facts import Facts, Unread
+from kubeflow_volcano.validators.core.outcome import CannotJudgeError, Status
 from tests.samples.facts import NOW, facts, instant, obj, pod
-from validators.checks.machinery.certificates import TLS_SECRETS, TlsSecret, certificates_ready
-from validators.core.expectations import Expectations
-from validators.core.facts import Facts, Unread
-from validators.core.outcome import CannotJudgeError, Status
 
 EXPECTED = Expectations(kubernetes=MinorRange("1.29", None), components=frozenset({"cert-manager"}))
 SECRET = Ref("v1", "Secret", "kubeflow", "webhook-tls")

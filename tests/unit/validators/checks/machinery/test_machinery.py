@@ -13,17 +13,17 @@ from cryptography.hazmat.primitives.asymmetric import ed25519
 from kubeflow_volcano.catalog.model import MinorRange
 from kubeflow_volcano.cluster.finalizers import CRD_CLEANUP
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.validators.checks.machinery.served import crds_served
+from kubeflow_volcano.validators.checks.machinery.webhooks import webhooks_sound
+from kubeflow_volcano.validators.core.expectations import Expectations
+from kubeflow_volcano.validators.core.facts import Facts, Unread
+from kubeflow_volcano.validators.core.outcome import CannotJudgeError, Status
+from kubeflow_volcano.validators.subjects.crds import DISCOVERY, INSTANCES
+from kubeflow_volcano.validators.subjects.finalizers import Held
+from kubeflow_volcano.validators.subjects.simulation import SIMULATED_WEBHOOKS, SimulatedWebhook
+from kubeflow_volcano.validators.subjects.webhooks import SERVING_CERTIFICATES, configurations, fault
 from tests.samples.certificates import CA, Signer, named, pem, signer
 from tests.samples.facts import NOW, crd, deployment, facts, obj, pod, ref
-from validators.checks.machinery.served import crds_served
-from validators.checks.machinery.webhooks import webhooks_sound
-from validators.core.expectations import Expectations
-from validators.core.facts import Facts, Unread
-from validators.core.outcome import CannotJudgeError, Status
-from validators.subjects.crds import DISCOVERY, INSTANCES
-from validators.subjects.finalizers import Held
-from validators.subjects.simulation import SIMULATED_WEBHOOKS, SimulatedWebhook
-from validators.subjects.webhooks import SERVING_CERTIFICATES, configurations, fault
 
 NAME = "queues.scheduling.volcano.sh"
 EXPECTED = {NAME: "volcano"}

@@ -8,12 +8,12 @@ import pytest
 
 from kubeflow_volcano.catalog.model import MinorRange
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.validators.checks.machinery.namespaces import REMAINING, kinds_left, namespaces_active
+from kubeflow_volcano.validators.core.expectations import Expectations
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import Status
+from kubeflow_volcano.validators.subjects.finalizers import Held
 from tests.samples.facts import facts, instant, obj, ref
-from validators.checks.machinery.namespaces import REMAINING, kinds_left, namespaces_active
-from validators.core.expectations import Expectations
-from validators.core.facts import Facts
-from validators.core.outcome import Status
-from validators.subjects.finalizers import Held
 
 EXPECTED = Expectations(kubernetes=MinorRange("1.29", None), namespaces=frozenset({"kubeflow", "kube-system"}))
 SYSTEM = obj("Namespace", "kube-system")

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from kubeflow_volcano.experiment.remains import Cleanup, Tracked
+from kubeflow_volcano.validators.checks.meta import meta
+from kubeflow_volcano.validators.checks.meta.meta import RUN, RunRecord
+from kubeflow_volcano.validators.core.check import Check
+from kubeflow_volcano.validators.core.outcome import CannotJudgeError, Outcome, Severity, errored, failed, passed
+from kubeflow_volcano.validators.core.results import Result
+from kubeflow_volcano.validators.probes.audit import Audit
 from tests.samples.facts import facts, ref
-from validators.checks.meta import meta
-from validators.checks.meta.meta import RUN, RunRecord
-from validators.core.check import Check
-from validators.core.outcome import CannotJudgeError, Outcome, Severity, errored, failed, passed
-from validators.core.results import Result
-from validators.probes.audit import Audit
 
 POD = Tracked(ref("Pod", "kfv-smoke-1/p"), "u1")
 REMOVED = Cleanup((POD,), (POD,), (), (), 0.4)

@@ -9,10 +9,10 @@ import pytest
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.discovery import Resource
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.validators.checks.network.access import FOREIGN_ACCESS, TRIED, profile_isolated
+from kubeflow_volcano.validators.core.facts import Unread
+from kubeflow_volcano.validators.core.outcome import CannotJudgeError, Status
 from tests.samples.facts import facts, obj
-from validators.checks.network.access import FOREIGN_ACCESS, TRIED, profile_isolated
-from validators.core.facts import Unread
-from validators.core.outcome import CannotJudgeError, Status
 
 NOBODY = "system:serviceaccount:default:default"
 

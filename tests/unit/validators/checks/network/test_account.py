@@ -10,13 +10,13 @@ import pytest
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.validators.checks.network.account import one_owner, profile_visible, published_password
+from kubeflow_volcano.validators.checks.network.sign_in import SIGN_IN, SignIn, sign_in
+from kubeflow_volcano.validators.core.check import Check
+from kubeflow_volcano.validators.core.expectations import Expectations
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import CannotJudgeError, Outcome, Status
 from tests.samples.facts import deployment, facts, instant, obj, pod, ref
-from validators.checks.network.account import one_owner, profile_visible, published_password
-from validators.checks.network.sign_in import SIGN_IN, SignIn, sign_in
-from validators.core.check import Check
-from validators.core.expectations import Expectations
-from validators.core.facts import Facts
-from validators.core.outcome import CannotJudgeError, Outcome, Status
 
 USER = "user@example.com"
 PUBLISHED = bcrypt.hashpw(b"12341234", bcrypt.gensalt(4)).decode()

@@ -12,17 +12,17 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
+from kubeflow_volcano.validators.checks.network.login import login
+from kubeflow_volcano.validators.core.expectations import Expectations
+from kubeflow_volcano.validators.core.outcome import Outcome, Status
+from kubeflow_volcano.validators.probes.acting import ProbeOptions
+from kubeflow_volcano.validators.probes.network.browser import Browser, NoAnswerError, Request
+from kubeflow_volcano.validators.probes.network.credentials import VARIABLE, Credentials, credentials
+from kubeflow_volcano.validators.probes.network.front_door import DEPLOYMENT
+from kubeflow_volcano.validators.probes.network.login import LOGIN, Login, gateway_pod, run
+from kubeflow_volcano.validators.run.options import Options
 from tests.samples.facts import facts, node, obj, pod
 from tests.unit.validators.probes.network.front_door import PASSWORD, USER, Door, standing
-from validators.checks.network.login import login
-from validators.core.expectations import Expectations
-from validators.core.outcome import Outcome, Status
-from validators.probes.acting import ProbeOptions
-from validators.probes.network.browser import Browser, NoAnswerError, Request
-from validators.probes.network.credentials import VARIABLE, Credentials, credentials
-from validators.probes.network.front_door import DEPLOYMENT
-from validators.probes.network.login import LOGIN, Login, gateway_pod, run
-from validators.run.options import Options
 
 OTHER = "https://idp.example.com/authorize?client_id=a"
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.validators.checks.network.sidecars import no_sidecar
+from kubeflow_volcano.validators.core.outcome import Status
 from tests.samples.facts import facts, obj, pod
-from validators.checks.network.sidecars import no_sidecar
-from validators.core.outcome import Status
 
 TRAINER = {"name": "tensorflow", "image": "a"}
 PROXY = {"name": "istio-proxy", "image": "istio/proxyv2:1.22.1"}

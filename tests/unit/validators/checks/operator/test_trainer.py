@@ -8,18 +8,18 @@ import pytest
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.experiment.record import Group, Member
+from kubeflow_volcano.validators.checks.operator import trainer as checks
+from kubeflow_volcano.validators.checks.operator.common import OPERATOR_ACCESS, OPERATOR_ADMISSION, OPERATOR_LOG
+from kubeflow_volcano.validators.core.check import Check
+from kubeflow_volcano.validators.core.expectations import Expectations
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import CannotJudgeError, Outcome, Status
+from kubeflow_volcano.validators.probes.operator.operator import OperatorEvidence
+from kubeflow_volcano.validators.probes.operator.trainer import TRAIN_JOB
+from kubeflow_volcano.validators.subjects.crds import DISCOVERY
+from kubeflow_volcano.validators.subjects.gang import runtimes
 from tests.samples.facts import VOLCANO_KINDS, VOLCANO_SERVED, crd, deployment, facts, instant, obj, pod, ref
 from tests.samples.kubectl import json_patched
-from validators.checks.operator import trainer as checks
-from validators.checks.operator.common import OPERATOR_ACCESS, OPERATOR_ADMISSION, OPERATOR_LOG
-from validators.core.check import Check
-from validators.core.expectations import Expectations
-from validators.core.facts import Facts
-from validators.core.outcome import CannotJudgeError, Outcome, Status
-from validators.probes.operator.operator import OperatorEvidence
-from validators.probes.operator.trainer import TRAIN_JOB
-from validators.subjects.crds import DISCOVERY
-from validators.subjects.gang import runtimes
 
 NAME = "kubeflow-system/kubeflow-trainer-controller-manager"
 KINDS = {"trainjobs.trainer.kubeflow.org": "trainer", "jobsets.jobset.x-k8s.io": "trainer"}

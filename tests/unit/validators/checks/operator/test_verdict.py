@@ -10,9 +10,9 @@ import pytest
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.record import Group, Member, Moment
 from kubeflow_volcano.experiment.stage import Step
-from validators.checks.operator.verdict import held_then_released, operator_verdict
-from validators.core.outcome import Status
-from validators.probes.operator.operator import OperatorEvidence
+from kubeflow_volcano.validators.checks.operator.verdict import held_then_released, operator_verdict
+from kubeflow_volcano.validators.core.outcome import Status
+from kubeflow_volcano.validators.probes.operator.operator import OperatorEvidence
 
 AT = "2026-01-01T00:00:00.000Z"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.validators.checks.reach.images import images_arrive
+from kubeflow_volcano.validators.core.outcome import Status
 from tests.samples.facts import facts, node, obj, pod
-from validators.checks.reach.images import images_arrive
-from validators.core.outcome import Status
 
 ONE, OTHER = f"sha256:{'1' * 64}", f"sha256:{'2' * 64}"
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.validators.checks.reach.legacy import no_legacy
+from kubeflow_volcano.validators.core.outcome import Status
 from tests.samples.facts import crd, deployment, facts, obj, pod
-from validators.checks.reach.legacy import no_legacy
-from validators.core.outcome import Status
 
 
 def labelled(kind: str, name: str, **meta: Any) -> Object:

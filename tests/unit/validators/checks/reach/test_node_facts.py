@@ -11,13 +11,13 @@ import pytest
 
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.experiment.ended import End
+from kubeflow_volcano.validators.checks.reach.node_facts import node_facts
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import Cause, Status
+from kubeflow_volcano.validators.probes.node_settings import NODE_SETTINGS, SCRIPT, Settings, account
+from kubeflow_volcano.validators.probes.storage.directories import Base, Seen
+from kubeflow_volcano.validators.probes.storage.storage import STORAGE, StorageEvidence
 from tests.samples.facts import facts, node, obj, ref
-from validators.checks.reach.node_facts import node_facts
-from validators.core.facts import Facts
-from validators.core.outcome import Cause, Status
-from validators.probes.node_settings import NODE_SETTINGS, SCRIPT, Settings, account
-from validators.probes.storage.directories import Base, Seen
-from validators.probes.storage.storage import STORAGE, StorageEvidence
 
 NODE = frozenset({ref("Node", "n1")})
 UID = "0a1b2c3d-0000-4000-8000-000000000001"

@@ -9,10 +9,10 @@ import pytest
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.cluster.pods.quantities import quantity
 from kubeflow_volcano.experiment.pods import RESOURCES, SCRIPT_RESOURCES
+from kubeflow_volcano.validators.checks.reach.nodes import nodes
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import Status
 from tests.samples.facts import deployment, facts, instant, node, pod
-from validators.checks.reach.nodes import nodes
-from validators.core.facts import Facts
-from validators.core.outcome import Status
 
 UNREACHABLE = "0/2 nodes are available: 1 node(s) had untolerated taint {node.kubernetes.io/unreachable: }"
 DEDICATED = {"key": "dedicated", "value": "etl", "effect": "NoSchedule"}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from kubeflow_volcano.validators.checks.reach.api_server import OWN_ACCESS
+from kubeflow_volcano.validators.core.rights import Rule
 from tests.samples.facts import facts, obj
-from validators.checks.reach.api_server import OWN_ACCESS
-from validators.core.rights import Rule
 
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 

@@ -9,11 +9,11 @@ import pytest
 
 from kubeflow_volcano.catalog.model import MinorRange
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.validators.checks.reach.owners import MANAGERS, foreign_owners, writers
+from kubeflow_volcano.validators.core.expectations import Expectations
+from kubeflow_volcano.validators.core.facts import Facts, Unread
+from kubeflow_volcano.validators.core.outcome import CannotJudgeError, Status
 from tests.samples.facts import crd, deployment, facts, obj, ref
-from validators.checks.reach.owners import MANAGERS, foreign_owners, writers
-from validators.core.expectations import Expectations
-from validators.core.facts import Facts, Unread
-from validators.core.outcome import CannotJudgeError, Status
 
 ISTIOD = ref("Deployment", "istio-system/istiod")
 OPERATOR = ref("Deployment", "kubeflow/training-operator")

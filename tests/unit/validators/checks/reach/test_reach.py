@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from kubeflow_volcano.validators.checks.reach.api_server import OWN_ACCESS, READY_ANSWERS, api_server, own_permissions
+from kubeflow_volcano.validators.checks.reach.clock import CLOCKS, Clocks, clock_skew, clocks, drift, narrowed
+from kubeflow_volcano.validators.core.facts import Facts, Unread
+from kubeflow_volcano.validators.core.outcome import CannotJudgeError, Status
+from kubeflow_volcano.validators.core.rights import Rule
 from tests.samples.facts import facts, node, obj, ref
-from validators.checks.reach.api_server import OWN_ACCESS, READY_ANSWERS, api_server, own_permissions
-from validators.checks.reach.clock import CLOCKS, Clocks, clock_skew, clocks, drift, narrowed
-from validators.core.facts import Facts, Unread
-from validators.core.outcome import CannotJudgeError, Status
-from validators.core.rights import Rule
 
 OK = ("ok", "ok", "ok")
 
@@ -190,7 +190,7 @@ def test_the_servers_clock_is_read_from_its_answers(api: Any, monkeypatch: pytes
     api.on("GET", path, api.reply(body={"metadata": {"resourceVersion": "1"}, "items": items}))
     cluster = api.connect()
     behind = SimpleNamespace(time=lambda: time.time() - 100, sleep=time.sleep)
-    monkeypatch.setattr("validators.checks.reach.clock.time", behind)
+    monkeypatch.setattr("kubeflow_volcano.validators.checks.reach.clock.time", behind)
     found = clocks(cluster, facts())
     assert 97 < found.server[0] < 100 < found.server[1] < 103
     assert found.nodes == {"n1": (1.0, 2.0)}

@@ -11,14 +11,14 @@ from kubeflow_volcano.catalog.shipped import images_of_release, version_labels
 from kubeflow_volcano.cluster.api.client import Cluster, Listing
 from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.validators.checks.reach.planned_images import images_in
+from kubeflow_volcano.validators.checks.reach.recognition import stands_for
+from kubeflow_volcano.validators.checks.reach.versions import images_as_planned, release_recognised
+from kubeflow_volcano.validators.core.expectations import Expectations, expect
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import Status
+from kubeflow_volcano.validators.run.options import Options, expectations_of
 from tests.samples.facts import crd, deployment, facts, node, pod, ref
-from validators.checks.reach.planned_images import images_in
-from validators.checks.reach.recognition import stands_for
-from validators.checks.reach.versions import images_as_planned, release_recognised
-from validators.core.expectations import Expectations, expect
-from validators.core.facts import Facts
-from validators.core.outcome import Status
-from validators.run.options import Options, expectations_of
 
 UPSTREAM = "docker.io/example/program:v2"
 PLACE = (ref("Deployment", "kubeflow/program"), "program")

@@ -15,11 +15,11 @@ from kubeflow_volcano.catalog.model import Claim
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.experiment.ended import End
 from kubeflow_volcano.experiment.session import Session
+from kubeflow_volcano.validators.checks.storage.directories import node_directories
+from kubeflow_volcano.validators.core.outcome import Outcome, Status
+from kubeflow_volcano.validators.probes.storage.directories import SCRIPT, Base, Seen, account, bases
+from kubeflow_volcano.validators.probes.storage.storage import STORAGE, StorageEvidence
 from tests.samples.facts import facts, node, obj
-from validators.checks.storage.directories import node_directories
-from validators.core.outcome import Outcome, Status
-from validators.probes.storage.directories import SCRIPT, Base, Seen, account, bases
-from validators.probes.storage.storage import STORAGE, StorageEvidence
 
 BASE = Base("node-1", "/data/k8s")
 GOOD = Seen(

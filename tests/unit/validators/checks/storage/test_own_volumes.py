@@ -11,19 +11,19 @@ from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.pods.exec import ExecResult
 from kubeflow_volcano.progress import silent
+from kubeflow_volcano.validators.checks.storage import volumes
+from kubeflow_volcano.validators.checks.storage.own_volumes import existing_volumes_writable
+from kubeflow_volcano.validators.checks.storage.writing import consumer_can_write
+from kubeflow_volcano.validators.core.expectations import Expectations
+from kubeflow_volcano.validators.core.facts import Unread
+from kubeflow_volcano.validators.core.outcome import CannotJudgeError, Outcome, Status
+from kubeflow_volcano.validators.probes.storage import own_volumes
+from kubeflow_volcano.validators.probes.storage.consumers import Skipped
+from kubeflow_volcano.validators.probes.storage.identities import Identity
+from kubeflow_volcano.validators.probes.storage.own_volumes import OWN_VOLUMES, Answer, Asked, OwnVolumes, Who, answers
+from kubeflow_volcano.validators.probes.storage.storage import STORAGE, StorageEvidence
+from kubeflow_volcano.validators.probes.storage.writing import Target, Written
 from tests.samples.facts import facts, obj, pod
-from validators.checks.storage import volumes
-from validators.checks.storage.own_volumes import existing_volumes_writable
-from validators.checks.storage.writing import consumer_can_write
-from validators.core.expectations import Expectations
-from validators.core.facts import Unread
-from validators.core.outcome import CannotJudgeError, Outcome, Status
-from validators.probes.storage import own_volumes
-from validators.probes.storage.consumers import Skipped
-from validators.probes.storage.identities import Identity
-from validators.probes.storage.own_volumes import OWN_VOLUMES, Answer, Asked, OwnVolumes, Who, answers
-from validators.probes.storage.storage import STORAGE, StorageEvidence
-from validators.probes.storage.writing import Target, Written
 
 DB = Ref("apps/v1", "Deployment", "kubeflow", "mysql")
 ASKED = Asked(DB, Ref("v1", "Pod", "kubeflow", "mysql-0"), "mysql", ("/var/lib/mysql",), main_is_own=True)

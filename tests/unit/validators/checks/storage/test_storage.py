@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.validators.checks.storage import classes, volumes, writing
+from kubeflow_volcano.validators.core.outcome import Outcome, Status
+from kubeflow_volcano.validators.probes.storage.consumers import Skipped
+from kubeflow_volcano.validators.probes.storage.identities import Identity
+from kubeflow_volcano.validators.probes.storage.roundtrip import RoundTrip, Stage
+from kubeflow_volcano.validators.probes.storage.storage import STORAGE, StorageEvidence
+from kubeflow_volcano.validators.probes.storage.writing import OPERATIONS, Target, Written
+from kubeflow_volcano.validators.subjects.interception import webhook_ref
 from tests.samples.facts import deployment, facts, instant, obj, pod, ref
-from validators.checks.storage import classes, volumes, writing
-from validators.core.outcome import Outcome, Status
-from validators.probes.storage.consumers import Skipped
-from validators.probes.storage.identities import Identity
-from validators.probes.storage.roundtrip import RoundTrip, Stage
-from validators.probes.storage.storage import STORAGE, StorageEvidence
-from validators.probes.storage.writing import OPERATIONS, Target, Written
-from validators.subjects.interception import webhook_ref
 
 BETA = "storageclass.beta.kubernetes.io/is-default-class"
 NEW = "storageclass.kubernetes.io/is-default-class"

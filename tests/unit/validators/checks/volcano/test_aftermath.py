@@ -8,12 +8,12 @@ import pytest
 
 from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.validators.checks.volcano import aftermath
+from kubeflow_volcano.validators.checks.volcano.aftermath import PREVIOUS_LOGS
+from kubeflow_volcano.validators.core.check import Check
+from kubeflow_volcano.validators.core.facts import Facts, Unread
+from kubeflow_volcano.validators.core.outcome import CannotJudgeError, Outcome, Status
 from tests.samples.facts import facts, instant, obj, pod, with_volcano
-from validators.checks.volcano import aftermath
-from validators.checks.volcano.aftermath import PREVIOUS_LOGS
-from validators.core.check import Check
-from validators.core.facts import Facts, Unread
-from validators.core.outcome import CannotJudgeError, Outcome, Status
 
 VOLCANO = ("volcano Deployment volcano-system/volcano-scheduler", "volcano Job volcano-system/volcano-admission-init")
 POD = Ref("v1", "Pod", "volcano-system", "s")

@@ -10,11 +10,11 @@ import pytest
 import yaml
 
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.validators.checks.volcano import volcano
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import CannotJudgeError, Outcome, Status
 from tests.samples.facts import VOLCANO_KINDS, deployment, facts, obj, pod, with_volcano
 from tests.samples.kubectl import json_patched
-from validators.checks.volcano import volcano
-from validators.core.facts import Facts
-from validators.core.outcome import CannotJudgeError, Outcome, Status
 
 WORKLOADS = ("volcano Deployment volcano-system/volcano-scheduler", "volcano Job volcano-system/volcano-admission-init")
 GOOD = """

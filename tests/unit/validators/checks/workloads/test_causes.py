@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.validators.checks.reach.nodes import nodes
+from kubeflow_volcano.validators.checks.refusals import interruption
+from kubeflow_volcano.validators.checks.workloads import workloads as checks
+from kubeflow_volcano.validators.core.consequences import REASON, follow
+from kubeflow_volcano.validators.core.outcome import Outcome, Status, failed
+from kubeflow_volcano.validators.subjects.interception import webhook_ref
+from kubeflow_volcano.validators.subjects.outages import LOST
 from tests.samples.facts import deployment, facts, instant, node, obj, pod, ref
-from validators.checks.reach.nodes import nodes
-from validators.checks.refusals import interruption
-from validators.checks.workloads import workloads as checks
-from validators.core.consequences import REASON, follow
-from validators.core.outcome import Outcome, Status, failed
-from validators.subjects.interception import webhook_ref
-from validators.subjects.outages import LOST
 
 N1 = ref("Node", "n1")
 

@@ -11,16 +11,16 @@ import pytest
 from kubeflow_volcano.cluster.applied_objects import APPLIED_OBJECTS, Brought, serialize
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput
+from kubeflow_volcano.validators.checks.workloads import holdings as checks
+from kubeflow_volcano.validators.checks.workloads.holdings import HELD, Holdings
+from kubeflow_volcano.validators.core.consequences import REASON, follow
+from kubeflow_volcano.validators.core.expectations import Expectations, expect
+from kubeflow_volcano.validators.core.facts import Facts, Unread
+from kubeflow_volcano.validators.core.outcome import CannotJudgeError, Status, failed
+from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.reading.permissions import placed
+from kubeflow_volcano.validators.run.options import Options, expectations_of
 from tests.samples.facts import crd, deployment, facts, obj, ref
-from validators.checks.workloads import holdings as checks
-from validators.checks.workloads.holdings import HELD, Holdings
-from validators.core.consequences import REASON, follow
-from validators.core.expectations import Expectations, expect
-from validators.core.facts import Facts, Unread
-from validators.core.outcome import CannotJudgeError, Status, failed
-from validators.core.rights import Rule
-from validators.reading.permissions import placed
-from validators.run.options import Options, expectations_of
 
 OPERATOR = ref("Deployment", "kubeflow/training-operator")
 ACCOUNT = Ref("v1", "ServiceAccount", "kubeflow", "training-operator")

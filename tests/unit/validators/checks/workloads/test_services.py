@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.validators.checks.workloads import workloads as checks
+from kubeflow_volcano.validators.core.outcome import Status
 from tests.samples.facts import deployment, facts, instant, obj, pod, ref
-from validators.checks.workloads import workloads as checks
-from validators.core.outcome import Status
 
 SELECTOR = {"app": "a"}
 

@@ -8,10 +8,10 @@ import pytest
 
 from kubeflow_volcano.cluster.applied_objects import APPLIED_OBJECTS, Brought, serialize
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.validators.checks.workloads.stale import STALE, StaleObjects, nothing_stale
+from kubeflow_volcano.validators.core.outcome import Status
+from kubeflow_volcano.validators.core.rights import Rule
 from tests.samples.facts import facts, obj
-from validators.checks.workloads.stale import STALE, StaleObjects, nothing_stale
-from validators.core.outcome import Status
-from validators.core.rights import Rule
 
 HOME = obj("Namespace", APPLIED_OBJECTS.namespace)
 KEPT = Ref("v1", "Service", "kubeflow", "kept")

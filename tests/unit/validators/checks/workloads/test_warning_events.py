@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.validators.checks.workloads import warning_events as checks
+from kubeflow_volcano.validators.checks.workloads.warning_events import WARNING_EVENTS, Warned
+from kubeflow_volcano.validators.core.facts import Unread
+from kubeflow_volcano.validators.core.outcome import CannotJudgeError, Status
 from tests.samples.facts import NOW, deployment, facts, instant, obj, pod
-from validators.checks.workloads import warning_events as checks
-from validators.checks.workloads.warning_events import WARNING_EVENTS, Warned
-from validators.core.facts import Unread
-from validators.core.outcome import CannotJudgeError, Status
 
 OWNER = Ref("apps/v1", "Deployment", "kubeflow", "a")
 SPACE = obj("Namespace", "kubeflow", status={"phase": "Active"})

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.validators.checks.reach.images import images_arrive
+from kubeflow_volcano.validators.checks.workloads import workloads as checks
+from kubeflow_volcano.validators.core.facts import Facts, Unread
+from kubeflow_volcano.validators.core.outcome import CannotJudgeError, Status
+from kubeflow_volcano.validators.subjects.pods import POD_NOTES, WINDOW, PodNotes, Window
 from tests.samples.facts import deployment, facts, instant, node, obj, pod, ref
-from validators.checks.reach.images import images_arrive
-from validators.checks.workloads import workloads as checks
-from validators.core.facts import Facts, Unread
-from validators.core.outcome import CannotJudgeError, Status
-from validators.subjects.pods import POD_NOTES, WINDOW, PodNotes, Window
 
 
 def waiting(reason: str, message: str = "", **container: Any) -> Object:

@@ -6,9 +6,9 @@ import pytest
 
 from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.validators.explain.rendering import document
 from tests.samples.facts import deployment, instant
 from tests.samples.jobs import explained, member, reasons, tfjob
-from validators.explain.rendering import document
 
 LABEL = SCHEDULER_PLUGINS.mark[1]
 WITHOUT_VOLCANO = ("volcano-scheduler", "volcano-controllers", "volcano-scheduler-configmap", "default")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.validators.explain.model import State
 from tests.samples.jobs import explained, group, healthy, member, reasons, tfjob, vcjob
-from validators.explain.model import State
 
 
 def without_flag(arguments: list[str], image: str = "kubeflow/training-operator:v1-04f9f13") -> Object:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.validators.explain.model import State
 from tests.samples.facts import instant
 from tests.samples.jobs import SPACE, event, explained, group, hooks, member, reasons, tfjob, vcjob
-from validators.explain.model import State
 
 
 def of_namespace(kind: str, spec: Object, **status: Any) -> Object:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.validators.core.facts import Unread
+from kubeflow_volcano.validators.explain.creation.refusals import ADMISSION
+from kubeflow_volcano.validators.explain.model import GROUP_NAME
+from kubeflow_volcano.validators.reading.dry_runs import Answer
 from tests.samples.jobs import event, explained, group, member, reasons, tfjob, vcjob
-from validators.core.facts import Unread
-from validators.explain.creation.refusals import ADMISSION
-from validators.explain.model import GROUP_NAME
-from validators.reading.dry_runs import Answer
 
 BARE: Object = {"containers": [{"name": "tensorflow", "image": "example/image:v1"}]}
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.validators.explain.model import Explanation, State
 from tests.samples.facts import instant
 from tests.samples.jobs import SPACE, event, explained, group, healthy, hooks, member, reasons
-from validators.explain.model import Explanation, State
 
 ACCESS = {
     "trainer": {"create podgroups.scheduling.volcano.sh": True, "create jobsets.jobset.x-k8s.io": True},

@@ -13,9 +13,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.validators.core.facts import Unread
 from tests.samples.facts import NOW, instant
 from tests.samples.jobs import SPACE, event, explained, group, healthy, member, reasons, tfjob, vcjob
-from validators.core.facts import Unread
 
 SYSTEM = "volcano-system"
 BACKEND = "volcano-admission-service"

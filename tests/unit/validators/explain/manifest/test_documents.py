@@ -12,11 +12,11 @@ import jsonschema
 import pytest
 
 from kubeflow_volcano.problems import InvalidInput
+from kubeflow_volcano.validators.explain.manifest.documents import read
+from kubeflow_volcano.validators.explain.manifest.rendering import document, render
 from tests.samples.manifests import judged, tfjob
-from validators.explain.manifest.documents import read
-from validators.explain.manifest.rendering import document, render
 
-SCHEMA = json.loads(files("validators").joinpath("schemas/manifests.v1.json").read_text("utf-8"))
+SCHEMA = json.loads(files("kubeflow_volcano.validators").joinpath("schemas/manifests.v1.json").read_text("utf-8"))
 B = "{apiVersion: v1, kind: Pod, metadata: {generateName: b-}}\n"
 C = b'{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "c"}}'
 TWO = "---\n# a comment\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\n---\n---\n" + B

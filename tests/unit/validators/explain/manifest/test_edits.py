@@ -7,7 +7,7 @@ import json
 import pytest
 
 from kubeflow_volcano import strict_yaml
-from validators.explain.manifest.edits import Edit, apply
+from kubeflow_volcano.validators.explain.manifest.edits import Edit, apply
 
 BLOCK = """\
 # what this is

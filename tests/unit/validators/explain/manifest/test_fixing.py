@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kubeflow_volcano import strict_yaml
-from validators.explain.manifest.documents import parse
-from validators.explain.manifest.fixing import fix, joined
-from validators.explain.manifest.judging import judge
-from validators.explain.manifest.model import Judgement, Manifest
-from validators.explain.manifest.surroundings import surroundings
+from kubeflow_volcano.validators.explain.manifest.documents import parse
+from kubeflow_volcano.validators.explain.manifest.fixing import fix, joined
+from kubeflow_volcano.validators.explain.manifest.judging import judge
+from kubeflow_volcano.validators.explain.manifest.model import Judgement, Manifest
+from kubeflow_volcano.validators.explain.manifest.surroundings import surroundings
 
 TRAP = """\
 # The job of a tutorial.

@@ -11,10 +11,10 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.discovery import Resource
 from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.validators.explain.manifest.judging import judge
+from kubeflow_volcano.validators.explain.manifest.model import Manifest
+from kubeflow_volcano.validators.explain.manifest.surroundings import surroundings
 from tests.samples.manifests import tfjob
-from validators.explain.manifest.judging import judge
-from validators.explain.manifest.model import Manifest
-from validators.explain.manifest.surroundings import surroundings
 
 VERSION = "kubeflow.org/v1"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.validators.explain.model import Explanation
 from tests.samples.jobs import explained, group, healthy, member, tfjob
-from validators.explain.model import Explanation
 
 
 def busy(priority: int, *around: Object, **rest: Any) -> Explanation:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.validators.explain.scheduling.shares import Share, divide
 from tests.samples.jobs import explained, group, healthy, member, reasons, tfjob
-from validators.explain.scheduling.shares import Share, divide
 
 
 def share(weight: int, wanted: int, ceiling: int | None = None, guarantee: int = 0) -> Share:

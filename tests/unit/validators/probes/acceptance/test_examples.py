@@ -11,10 +11,10 @@ import pytest
 from kubeflow_volcano.catalog.examples import example_images, load_example
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.experiment.session import Session
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.probes.acceptance import examples
+from kubeflow_volcano.validators.probes.acting import ProbeOptions
 from tests.samples.facts import facts, obj
-from validators.core.facts import Facts
-from validators.probes.acceptance import examples
-from validators.probes.acting import ProbeOptions
 
 NOTHING: Mapping[str, str] = {}
 ALL = {

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from validators.probes.acceptance.states import State, state_of
+from kubeflow_volcano.validators.probes.acceptance.states import State, state_of
 
 
 def condition(type_: str, status: str = "True", message: str = "") -> dict[str, Any]:

@@ -14,12 +14,20 @@ from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.experiment.ended import End
 from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.progress import silent
+from kubeflow_volcano.validators.checks.network.dns import dns
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import Outcome, Status
+from kubeflow_volcano.validators.probes.network import dns as probe
+from kubeflow_volcano.validators.probes.network.dns import (
+    DNS,
+    SCRIPT,
+    Answer,
+    DnsEvidence,
+    account,
+    expected_names,
+    run,
+)
 from tests.samples.facts import deployment, facts, instant, node, obj, pod
-from validators.checks.network.dns import dns
-from validators.core.facts import Facts
-from validators.core.outcome import Outcome, Status
-from validators.probes.network import dns as probe
-from validators.probes.network.dns import DNS, SCRIPT, Answer, DnsEvidence, account, expected_names, run
 
 RESOLV = "nameserver 10.96.0.10\nsearch ns.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:5\n"
 # As busybox 1.35 and later answers, with an exit code of 1 for the kind of address that is not there; and as 1.28 did.

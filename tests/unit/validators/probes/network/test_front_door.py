@@ -14,11 +14,11 @@ import pytest
 
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.ended import End
+from kubeflow_volcano.validators.checks.network.gateway import gateway
+from kubeflow_volcano.validators.core.expectations import Expectations
+from kubeflow_volcano.validators.core.outcome import Outcome, Status
+from kubeflow_volcano.validators.probes.network.front_door import DEPLOYMENT, GATEWAY, SCRIPT, FrontDoor, Hop, account
 from tests.samples.facts import deployment, facts, node, obj, pod
-from validators.checks.network.gateway import gateway
-from validators.core.expectations import Expectations
-from validators.core.outcome import Outcome, Status
-from validators.probes.network.front_door import DEPLOYMENT, GATEWAY, SCRIPT, FrontDoor, Hop, account
 
 busybox = pytest.mark.skipif(not shutil.which("busybox"), reason="needs busybox, whose wget is what probes have")
 

@@ -11,10 +11,9 @@ import pytest
 
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.experiment.ended import End
-from tests.samples.facts import facts, node
-from validators.checks.network.routes import pod_to_service
-from validators.core.outcome import Outcome, Status
-from validators.probes.network.network import (
+from kubeflow_volcano.validators.checks.network.routes import pod_to_service
+from kubeflow_volcano.validators.core.outcome import Outcome, Status
+from kubeflow_volcano.validators.probes.network.network import (
     MOST_NODES,
     NETWORK,
     SCRIPT,
@@ -24,6 +23,7 @@ from validators.probes.network.network import (
     account,
     candidates,
 )
+from tests.samples.facts import facts, node
 
 SERVERS = (Server("n1", "10.0.0.1:8080", "10.96.0.1:8080"), Server("n2", "10.0.0.2:8080", "10.96.0.2:8080"))
 # The Service of the second server is not there at first, and the first server's pod never is.

@@ -14,11 +14,11 @@ from kubeflow_volcano.experiment.ended import kept_out
 from kubeflow_volcano.experiment.session import Options, Session
 from kubeflow_volcano.experiment.spaces import Level
 from kubeflow_volcano.progress import silent
+from kubeflow_volcano.validators.core.expectations import Expectations
+from kubeflow_volcano.validators.core.timing import Timing
+from kubeflow_volcano.validators.probes.operator import operator, trainer, training
+from kubeflow_volcano.validators.probes.operator.operator import OperatorEvidence
 from tests.samples.facts import deployment, facts, obj
-from validators.core.expectations import Expectations
-from validators.core.timing import Timing
-from validators.probes.operator import operator, trainer, training
-from validators.probes.operator.operator import OperatorEvidence
 
 PODS = Subject("v1", "Pod", "ns", "x")
 GROUPS = Subject("scheduling.volcano.sh/v1beta1", "PodGroup", "ns")

@@ -6,9 +6,9 @@ from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.experiment.session import Session
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.probes.storage.claims import because_of
 from tests.samples.facts import deployment, facts, obj
-from validators.core.facts import Facts
-from validators.probes.storage.claims import because_of
 
 UID = "0a1b2c3d-0000-4000-8000-000000000001"
 HELPER = f"helper-pod-create-pvc-{UID}"

@@ -9,12 +9,12 @@ import pytest
 from kubeflow_volcano.catalog.identities import identities
 from kubeflow_volcano.catalog.model import Claim
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.validators.core.expectations import Expectations
+from kubeflow_volcano.validators.probes.storage import claims
+from kubeflow_volcano.validators.probes.storage.consumers import MOST_DIRECTORIES, targets
+from kubeflow_volcano.validators.probes.storage.identities import Identity
+from kubeflow_volcano.validators.probes.storage.writing import Target
 from tests.samples.facts import deployment, facts, node, obj, pod
-from validators.core.expectations import Expectations
-from validators.probes.storage import claims
-from validators.probes.storage.consumers import MOST_DIRECTORIES, targets
-from validators.probes.storage.identities import Identity
-from validators.probes.storage.writing import Target
 
 DEFAULT = {"storageclass.kubernetes.io/is-default-class": "true"}
 DB = Ref("apps/v1", "Deployment", "ns", "db")

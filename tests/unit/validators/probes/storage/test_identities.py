@@ -8,7 +8,7 @@ import pytest
 
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.experiment.spaces import Level
-from validators.probes.storage.identities import Identity, of_container
+from kubeflow_volcano.validators.probes.storage.identities import Identity, of_container
 
 
 def container(**security: Any) -> dict[str, Any]:

@@ -16,9 +16,9 @@ from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.experiment.ended import End
 from kubeflow_volcano.experiment.session import Options, ProbeRefused, Session
 from kubeflow_volcano.experiment.spaces import Level
+from kubeflow_volcano.validators.probes.storage.identities import Identity
+from kubeflow_volcano.validators.probes.storage.writing import OPERATIONS, SCRIPT, Target, Written, account, write
 from tests.samples.facts import facts
-from validators.probes.storage.identities import Identity
-from validators.probes.storage.writing import OPERATIONS, SCRIPT, Target, Written, account, write
 
 CONSUMER = 999
 TARGET = Target(Identity(user=CONSUMER), (), volume="pv", path="/data/pv", node="n1")

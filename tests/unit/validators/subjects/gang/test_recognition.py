@@ -11,11 +11,11 @@ from kubeflow_volcano.cluster.api.client import Cluster, Listing
 from kubeflow_volcano.cluster.api.errors import NotServed
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput
+from kubeflow_volcano.validators.checks.operator.operator import gang_flag
+from kubeflow_volcano.validators.report.document import Report
+from kubeflow_volcano.validators.run.options import Options, expectations_of
+from kubeflow_volcano.validators.subjects.gang.recognition import named_by
 from tests.samples.facts import deployment, facts
-from validators.checks.operator.operator import gang_flag
-from validators.report.document import Report
-from validators.run.options import Options, expectations_of
-from validators.subjects.gang.recognition import named_by
 
 V, P = VOLCANO.name, SCHEDULER_PLUGINS.name
 TAGS = {"1.5.0": "v1-e1434f6", "1.6.0": "v1-5a5f92d", "1.8.1": "v1-04f9f13"}

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.validators.core.facts import Unread
+from kubeflow_volcano.validators.explain.manifest.rules.admission import OBJECTS, PODS
+from kubeflow_volcano.validators.reading.dry_runs import Answer
 from tests.samples.manifests import findings, made, reasons, tfjob
-from validators.core.facts import Unread
-from validators.explain.manifest.rules.admission import OBJECTS, PODS
-from validators.reading.dry_runs import Answer
 
 PLACE = ("jobs.yaml", 1, ())
 TEMPLATE = ("spec", "tfReplicaSpecs", "Worker", "template")

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.validators.core.facts import Unread
 from tests.samples.manifests import findings, judged, made, reasons, tfjob, vcjob
-from validators.core.facts import Unread
 
 QUEUE = made("scheduling.volcano.sh/v1beta1", "Queue", "gold", namespace="", status={"state": "Open"})
 CLASS = made("scheduling.k8s.io/v1", "PriorityClass", "high", namespace="")
