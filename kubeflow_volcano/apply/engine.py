@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from kubeflow_volcano.apply.ceded import Pointer
 from kubeflow_volcano.apply.crds.sending import CrdSender
+from kubeflow_volcano.apply.fields.ceded import Pointer
 from kubeflow_volcano.apply.graph import CRD_KIND, WEBHOOK_KINDS, WORKLOAD_KINDS, Graph, Needs, graph
 from kubeflow_volcano.apply.normalize import normalize, with_default_namespaces
 from kubeflow_volcano.apply.problems import not_ready, refusal
@@ -133,7 +133,13 @@ class Engine:
         """
         try:
             self._found = survey(
-                self.cluster, self._objects, self._kinds, FIELD_MANAGER, self.deadline, ceded=self._ceded
+                self.cluster,
+                self._objects,
+                self._kinds,
+                FIELD_MANAGER,
+                self.deadline,
+                ceded=self._ceded,
+                adopted=self._applier.adopted,
             )
             up_to_date = {ref for ref, found in self._found.items() if found.presence is Presence.UP_TO_DATE}
             self._reporter.expected = self.expect(len(up_to_date) == len(self._objects))

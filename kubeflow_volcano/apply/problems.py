@@ -9,7 +9,7 @@ from http import HTTPStatus
 
 import yaml
 
-from kubeflow_volcano.apply.ceded import as_text, find_pointer
+from kubeflow_volcano.apply.fields.ceded import as_text, find_pointer
 from kubeflow_volcano.apply.replace import describe_way_out, is_immutable_error
 from kubeflow_volcano.apply.result import ObjectOutcome
 from kubeflow_volcano.cluster.admission.denials import WEBHOOKS, denier, look_at

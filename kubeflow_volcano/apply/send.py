@@ -10,8 +10,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
-from kubeflow_volcano.apply.ceded import Pointer, give_up, owns, with_live_values, without
 from kubeflow_volcano.apply.compare import owned_by
+from kubeflow_volcano.apply.fields.ceded import Pointer, give_up, owns, with_live_values, without
+from kubeflow_volcano.apply.fields.takeover import appliers, has_left_fields, take_over, without_left_fields
 from kubeflow_volcano.apply.replace import is_immutable_error, is_replaceable, wait_for_deletion
 from kubeflow_volcano.apply.result import Action, ObjectOutcome, is_same
 from kubeflow_volcano.apply.survey import Found, Presence
@@ -41,9 +42,9 @@ class Applier:
     every such manager is kubectl (a change by hand is drift from the inventory), an earlier version of this project
     (its name begins with `kubeflow-volcano`), or unknown because the object is older than managedFields. This project
     brought what it has applied, and what has a UID of `brought`. Objects of others are forced only if they are
-    `adopted`. Force affects only declared fields. Every other conflict (an autoscaler, Helm, another operator) is
-    refused and names the manager, because both would keep overwriting each other. A field that another manager took
-    over with an equal value is shared with it.
+    `adopted`; then fields that only the tool of the others declared go, too. Every other conflict (an autoscaler, Helm,
+    another operator) is refused and names the manager, because both would keep overwriting each other. A field that
+    another manager took over with an equal value is shared with it.
 
     Transient errors (429, 5xx, no answer) are retried for two minutes, a webhook that does not answer until the
     deadline. Any other refusal is final.
@@ -78,7 +79,9 @@ class Applier:
                 self._report_once(f"{ref} is being deleted; it is recreated once that is done")
                 wait_for_deletion(self.cluster, ref, before["metadata"]["uid"], self.deadline)
                 before = None
+            taken = self._take_over(ref, before)
             after, replaced = self._send(obj, ref, before, found.ceded)
+            after = without_left_fields(after) if taken and self.check else after
         except ApiError as error:
             return ObjectOutcome(ref, Action.FAILED, None, None, str(error), uid=found.uid)
         generation, uid = after["metadata"].get("generation", 0), after["metadata"].get("uid", "")
@@ -165,6 +168,22 @@ class Applier:
             manager=FIELD_MANAGER,
             deadline=self.deadline,
         )
+
+    def _take_over(self, ref: Ref, before: Object | None) -> bool:
+        """Give an adopted object to this project; returns whether a tool had applied it."""
+        tools = appliers(before) if before and ref in self.adopted else []
+        if before and self._is_ours(before) and not has_left_fields(before):
+            return False  # taken over earlier: what a tool has applied since then is in the declared fields
+        if tools and not self.check:
+            self.progress(f"{ref} is taken over from {', '.join(tools)}")
+            edit(
+                self.cluster,
+                ref,
+                lambda live: take_over(live, FIELD_MANAGER),
+                manager=FIELD_MANAGER,
+                deadline=self.deadline,
+            )
+        return bool(tools)
 
     def _may_force(self, ref: Ref, before: Object | None, error: ApiError) -> bool:
         """Whether this project brought the object and nothing writes it again, or it is to be taken over."""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from http import HTTPStatus
 from types import MappingProxyType
 
-from kubeflow_volcano.apply.ceded import REPLICAS, Pointer, declares, without
 from kubeflow_volcano.apply.compare import is_up_to_date
+from kubeflow_volcano.apply.fields.ceded import REPLICAS, Pointer, declares, without
+from kubeflow_volcano.apply.fields.takeover import has_left_fields
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.discovery import Kinds, Resource
 from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
@@ -63,10 +64,12 @@ def survey(
     deadline: Deadline,
     *,
     ceded: Mapping[Ref, tuple[Pointer, ...]] = MappingProxyType({}),
+    adopted: Collection[Ref] = (),
 ) -> Mapping[Ref, Found]:
     """Look for all `objects` (normalized) of the served `kinds` on the cluster, 8 requests at a time.
 
-    `ceded` are fields that are left to others, beside the replicas that a HorizontalPodAutoscaler sets.
+    `ceded` are fields that are left to others, beside the replicas that a HorizontalPodAutoscaler sets. An `adopted`
+    object is not up to date as long as it has fields that only a tool of others applied.
 
     Raises:
         ApiError: something may not be read, or the server does not answer.
@@ -96,7 +99,9 @@ def survey(
             ref = Ref(refs[0].api_version, refs[0].kind, refs[0].namespace, live["metadata"]["name"])
             if ref in found:
                 scaler = autoscalers.result().get(_target(ref), "") if autoscalers and ref in scaled else ""
-                found[ref] = _compared(objects[ref], live, manager, ceded.get(ref, ()), scaler)
+                compared = _compared(objects[ref], live, manager, ceded.get(ref, ()), scaler)
+                left_over = compared.presence is Presence.UP_TO_DATE and ref in adopted and has_left_fields(live)
+                found[ref] = replace(compared, presence=Presence.DIFFERS, live=live) if left_over else compared
 
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="survey") as pool:
         autoscalers = pool.submit(_autoscalers, cluster, deadline) if scaled else None

@@ -48,7 +48,7 @@ def planted(cluster: Cluster, variables: dict[str, Any]) -> Iterator[dict[Ref, O
     assert not any(cluster.get(Ref.of(obj)) for obj in (*parts[THEIRS], *parts[OURS])), "a cluster without Istio"
     had = cluster.get(Ref("v1", "Namespace", "", "kubeflow"))
     for obj in map(copy.deepcopy, parts[THEIRS]):
-        obj["metadata"]["labels"] = {"app.kubernetes.io/version": "1.99.0"}
+        obj["metadata"]["labels"] = {"app.kubernetes.io/version": "1.99.0", "of-others": "left"}
         obj["spec"]["names"]["categories"] = ["of-others"]
         cluster.apply(obj, manager=KUBECTL)
     refs = [Ref.of(obj) for obj in parts[THEIRS]]
@@ -69,6 +69,10 @@ def _established(crd: Object | None) -> bool:
 def roll(cluster: Cluster, variables: dict[str, Any], *, check: bool = False, **more: Any) -> ApplyResult:
     settings = parse_settings(variables | more)
     return run.roll_out(cluster, settings, Scope(settings.components), check=check, progress=silent)
+
+
+def labels_of(obj: Object | None) -> set[str]:
+    return set(((obj or {}).get("metadata") or {}).get("labels") or ())
 
 
 def live(cluster: Cluster, planted: dict[Ref, Object]) -> dict[Ref, Object]:
@@ -97,6 +101,8 @@ def test_a_component_of_others_is_refused_left_untouched_or_taken_over(
     foretold = roll(cluster, variables, check=True, kubeflow_adopt=[THEIRS])
     changes = {item["before_header"] for item in foretold.diff()}
     assert {str(ref) for ref in planted} <= changes
+    told = {item.ref: item for item in foretold.outcomes if item.ref in planted}
+    assert all("of-others" in labels_of(item.before) - labels_of(item.after) for item in told.values())
     assert live(cluster, planted) == planted
 
     taken = roll(cluster, variables, kubeflow_adopt=[THEIRS])
@@ -106,6 +112,7 @@ def test_a_component_of_others_is_refused_left_untouched_or_taken_over(
     assert {ref: obj["metadata"]["uid"] for ref, obj in after.items()} == {
         ref: obj["metadata"]["uid"] for ref, obj in planted.items()
     }
+    assert not any("of-others" in labels_of(obj) for obj in after.values()), "what only the others declared"
     recorded = parse((cluster.get(APPLIED_OBJECTS) or {})["data"][THEIRS])
     assert planted.keys() <= recorded.objects.keys()
     assert not roll(cluster, variables, kubeflow_adopt=[THEIRS]).changed

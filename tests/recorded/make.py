@@ -42,7 +42,7 @@ def main() -> None:
                 recipe.make(make)
                 on = f"API server {version} of a rehearsal cluster; nodes without a machine count as real."
                 source = f"{recipe.source} {on}"
-                path = record(name, given.kubeconfig, About(recipe.about, source, recipe.options), recipe.rewrite)
+                path = record(name, given.kubeconfig, About(recipe.about, source, recipe.options))
             sys.stderr.write(f"{path}: {path.stat().st_size} bytes\n")
 
 

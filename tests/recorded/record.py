@@ -7,7 +7,6 @@ nothing. Read the file before you commit it: names of people, hosts and registri
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.progress import to_stderr
 from kubeflow_volcano.validators.checks import CHECKS
 from kubeflow_volcano.validators.core.expectations import SCHEDULER
-from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.timing import Timing
 from kubeflow_volcano.validators.reading.collect import collect
 from kubeflow_volcano.validators.reading.permissions import for_gang
@@ -31,7 +29,7 @@ _AGED = 900.0
 """So many seconds are added to the time of the recording: nothing in it is excused because it is young."""
 
 
-def record(name: str, kubeconfig: Path, about: About, rewrite: Callable[[Facts], Facts] | None = None) -> Path:
+def record(name: str, kubeconfig: Path, about: About) -> Path:
     """Read the cluster, and write its recording, whose path is returned.
 
     Raises:
@@ -54,7 +52,7 @@ def record(name: str, kubeconfig: Path, about: About, rewrite: Callable[[Facts],
     scheduler = f"{expectations.scheduler.namespace}/{expectations.scheduler.name}"
     moved = {"volcano_scheduler": scheduler} if expectations.scheduler != SCHEDULER else {}
     known = {"release": expectations.release, "gang_scheduler": expectations.gang_scheduler, **moved}
-    text = dump(rewrite(facts) if rewrite else facts, replace(about, options={**chosen, **known}))
+    text = dump(facts, replace(about, options={**chosen, **known}))
     if len(text) > LIMIT:
         raise ValueError(f"{len(text)} characters; at most {LIMIT}: choose a smaller profile.")
     path = CLUSTERS / name / "facts.yaml"

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from http import HTTPStatus
 
-from kubeflow_volcano.apply.ceded import Pointer
 from kubeflow_volcano.apply.crds.change import CrdChange, change_of
 from kubeflow_volcano.apply.crds.steps import CrdSteps
+from kubeflow_volcano.apply.fields.ceded import Pointer
 from kubeflow_volcano.apply.graph import CRD_KIND
 from kubeflow_volcano.apply.result import Action, ObjectOutcome
 from kubeflow_volcano.apply.survey import Found, Presence

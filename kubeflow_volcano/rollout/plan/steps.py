@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from kubeflow_volcano.apply.ceded import as_text
+from kubeflow_volcano.apply.fields.ceded import as_text
 from kubeflow_volcano.apply.normalize import normalize
 from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, VOLCANO
 from kubeflow_volcano.catalog.model import Component

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from kubeflow_volcano.apply.ceded import Pointer, as_pointer, declares
+from kubeflow_volcano.apply.fields.ceded import Pointer, as_pointer, declares
 from kubeflow_volcano.apply.normalize import normalize
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem

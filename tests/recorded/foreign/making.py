@@ -15,7 +15,6 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.watch.waiting import wait_ready
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import to_stderr
-from kubeflow_volcano.validators.core.facts import Facts
 from tests.waiting import until
 
 __all__ = ["Making", "Recipe", "making"]
@@ -37,8 +36,6 @@ class Recipe:
     make: Callable[[Making], object]
     options: Mapping[str, Any] = field(default_factory=dict)
     generation: str = "1.30"
-    rewrite: Callable[[Facts], Facts] | None = None
-    """For what is written and not recorded: turns what was read into it."""
 
 
 @dataclass

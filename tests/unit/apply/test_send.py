@@ -94,11 +94,23 @@ def test_objects_of_others_are_forced_only_if_they_are_adopted(api: Any, manager
     assert [request.query["force"] for request in api.seen("PATCH", ONE)] == ["false"]
     assert "kubeflow_adopt" in problem_of(outcome, text()).todo
 
-    api.on("PATCH", ONE, conflict(api, manager), live(api))
+    api.on("PUT", ONE, live(api, "0", manager=FIELD_MANAGER))
+    api.on("PATCH", ONE, live(api))
     lines: list[str] = []
     assert applied(api, adopted={Ref.of(text())}, progress=lines.append)[0].action is Action.CHANGED
     assert lines == [f"ConfigMap ns/one is taken over from {manager}"]
-    assert [request.query["force"] for request in api.seen("PATCH", ONE)] == ["false", "false", "true"]
+    (put,) = api.seen("PUT", ONE)
+    assert [entry["manager"] for entry in put.body["metadata"]["managedFields"]] == [FIELD_MANAGER]
+    assert [request.query["force"] for request in api.seen("PATCH", ONE)] == ["false", "false"]
+
+
+def test_an_adopted_object_that_no_known_tool_applied_is_forced(api: Any) -> None:
+    api.on("GET", ONE, live(api, "0", manager="an-operator"))
+    api.on("PATCH", ONE, conflict(api, "an-operator"), live(api))
+    lines: list[str] = []
+    assert applied(api, adopted={Ref.of(text())}, progress=lines.append)[0].action is Action.CHANGED
+    assert lines == ["ConfigMap ns/one is taken over from an-operator"]
+    assert [request.query["force"] for request in api.seen("PATCH", ONE)] == ["false", "true"]
 
 
 def test_what_a_roll_out_recorded_is_no_object_of_others_although_no_manager_is_left(api: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.apply.ceded import (
+from kubeflow_volcano.apply.fields.ceded import (
     REPLICAS,
     Pointer,
     as_pointer,
