@@ -17,6 +17,7 @@ __all__ = ["containers"]
 
 _MOST = 5
 """Names of pods, and lines of a log."""
+_INIT_RUNS = "InitContainerRuns"
 _NOT_CONFIGURED = frozenset({"CreateContainerConfigError", "RunContainerError"})
 
 
@@ -42,6 +43,8 @@ def containers(situation: Situation) -> Iterator[Finding]:
             objects=[Ref.of(other) for other, _ in items],
             commands=[f"kubectl -n {pod['metadata']['namespace']} describe pod {pod['metadata']['name']}"],
             details=[*more, *found.details],
+            # An init container that waits for the master ends once that runs.
+            blocks=found.reason != _INIT_RUNS or len(alike) == 1,
         )
 
 
@@ -96,7 +99,7 @@ def _init_container(pod: Object, notes: PodNotes) -> Finding | None:
             )
         if "running" in state:
             return finding(
-                "InitContainerRuns",
+                _INIT_RUNS,
                 f"{Ref.of(pod)}: init container {status['name']} has been running since "
                 f"{state['running'].get('startedAt')}.",
                 needed="an init container that ends: the other containers start after it.",

@@ -51,6 +51,11 @@ JOB_GROUPS = frozenset({"batch.volcano.sh", "kubeflow.org"})
 """API groups of users' jobs. Their pods show the state of the jobs, not of the platform."""
 
 _IMAGE_CLASSES = (
+    (
+        r"\bpull policy of Never\b",
+        "ErrImageNeverPull",
+        "set imagePullPolicy to IfNotPresent, or load the image onto the nodes.",
+    ),
     (r"x509|certificate", "RegistryCertificate", "add the CA of the registry to the container runtime on every node."),
     (r"toomanyrequests|\b429\b", "RegistryRateLimit", "pull through a mirror, or log in to the registry."),
     (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from decimal import Decimal
+from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from functools import lru_cache
 from typing import Any
 
@@ -72,17 +72,18 @@ def _larger(one: Amounts, other: Amounts) -> dict[str, Decimal]:
     return {name: max(one.get(name, zero), other.get(name, zero)) for name in {**one, **other}}
 
 
-def readable(name: str, amount: Decimal) -> str:
-    """The amount of a resource with at most one decimal: '1.5', '500m', '12.3Gi'."""
+def readable(name: str, amount: Decimal, *, at_most: bool = False) -> str:
+    """The amount of a resource with at most one decimal: '1.5', '500m', '12.3Gi'; rounded down for `at_most`."""
+    rounding = ROUND_FLOOR if at_most else ROUND_HALF_EVEN
     if name == "memory" or name.endswith("-storage") or name == "storage" or name.startswith("hugepages-"):
         for suffix, size in _BINARY:
             if abs(amount) >= size:
-                return f"{_short(amount / size)}{suffix}"
-        return _short(amount)
+                return f"{_short(amount / size, rounding)}{suffix}"
+        return _short(amount, rounding)
     if name == "cpu" and amount and abs(amount) < 1:
-        return f"{_short(amount * 1000)}m"
-    return _short(amount)
+        return f"{_short(amount * 1000, rounding)}m"
+    return _short(amount, rounding)
 
 
-def _short(amount: Decimal) -> str:
-    return f"{amount.quantize(Decimal('0.1')):f}".removesuffix(".0")
+def _short(amount: Decimal, rounding: str) -> str:
+    return f"{amount.quantize(Decimal('0.1'), rounding):f}".removesuffix(".0")

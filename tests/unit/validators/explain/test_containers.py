@@ -31,6 +31,11 @@ def on_node(
     ("waiting", "reason", "text"),
     [
         ({"reason": "ImagePullBackOff", "message": "manifest unknown"}, "ImageMissing", "example/image:v1"),
+        (
+            {"reason": "ErrImageNeverPull", "message": "image is not present with pull policy of Never"},
+            "ErrImageNeverPull",
+            "pull policy of Never",
+        ),
         ({"reason": "ErrImagePull", "message": "x509: unknown authority"}, "RegistryCertificate", "x509"),
         (
             {"reason": "CreateContainerConfigError", "message": 'configmap "settings" not found'},
@@ -76,3 +81,15 @@ def test_pods_with_the_same_trouble_are_one_finding() -> None:
     assert len(answer.findings) == 1
     assert len(answer.findings[0].objects) == 2
     assert "Pod team-a/mnist-worker-1" in answer.findings[0].details[0]
+
+
+def test_an_init_container_that_waits_for_a_pod_with_trouble_is_a_consequence() -> None:
+    job = tfjob(workers=2)
+    waits = {"name": "init", "restartCount": 0, "state": {"running": {"startedAt": "2027-01-01T00:00:00Z"}}}
+    waiting = member(job, 0, on="n1", status={"phase": "Pending", "initContainerStatuses": [waits]})
+    del waiting["status"]["containerStatuses"]
+    missing = {"name": "c", "restartCount": 0, "state": {"waiting": {"reason": "ErrImagePull", "message": "not found"}}}
+    failing = member(job, 1, on="n1", status={"phase": "Pending", "containerStatuses": [missing]})
+    around = group(job, 2, phase="Running"), waiting
+    assert reasons(explained(job, *around, failing)) == ["ImageMissing"]
+    assert reasons(explained(job, *around, member(job, 1, on="n1"))) == ["InitContainerRuns"]

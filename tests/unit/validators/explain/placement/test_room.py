@@ -424,3 +424,23 @@ def test_pods_that_spread_fill_their_domains_in_turn() -> None:
     assert reasons(explained(job, group(job, 8), *zones("a", "b"))) == ["Unexplained"], "4 CPUs on each node"
     job["spec"]["tfReplicaSpecs"]["Worker"]["replicas"] = 9
     assert reasons(explained(job, group(job, 9), *zones("a", "b"))) == ["GangNeverFits"]
+
+
+def test_nodes_that_the_pods_do_not_tolerate_are_named_where_the_gang_would_fit_with_them() -> None:
+    closed = [node(name, cpu="8", taints=[TAINT]) for name in ("b", "c")]
+    (found,) = waiting(None, node("a", cpu="1970m"), *closed, workers=3).findings
+    assert found.reason == "GangNeverFits"
+    assert "They request 3 cpu, 1.9 free, on the 1 of 3 nodes that accept such pods" in found.problem.found
+    assert found.problem.todo.startswith("tolerate the taint in the pod template, or remove it from a node; or add ")
+    assert "b, c: has the taint gpu=true:NoSchedule" in found.details
+    (too_few,) = waiting(None, node("a", cpu="1"), *closed, workers=20).findings
+    assert too_few.problem.todo.startswith("add nodes, or make the job request less")
+    assert "b, c: has the taint gpu=true:NoSchedule" in too_few.details
+
+
+def test_nodes_without_the_gpus_of_a_gang_are_not_opened_by_another_template() -> None:
+    where = [node("a", allocatable={GPU: "1"}), node("b", taints=[TAINT])]
+    (found,) = waiting(gpus("1"), *where, workers=2).findings
+    assert found.reason == "GangNeverFits"
+    assert found.problem.todo.startswith("add nodes, or make the job request less")
+    assert any(line.startswith("b: has the taint gpu=true:NoSchedule; has no ") for line in found.details)
