@@ -47,5 +47,12 @@ def judge(manifests: Sequence[Manifest], facts: Facts, cluster: str = "") -> Jud
             except CannotJudgeError as stop:
                 why = stop.outcome
                 unread.setdefault(why.message, Unread(why.reason, why.message, why.todo))
-        judged.append(Judged(manifest, tuple(found)))
+        judged.append(Judged(manifest, tuple(item for item in found if not _is_repeated(item, found))))
     return Judgement(tuple(judged), tuple(unread.values()), cluster)
+
+
+def _is_repeated(item: Flaw, others: Sequence[Flaw]) -> bool:
+    """Whether everything that a dry run was refused for is found by rules, too, which know what to do about it."""
+    parts = [part for part in item.refusal.split(";") if part.strip()]
+    known = [other.words for other in others if other.words]
+    return bool(parts) and all(any(all(word in part for word in words) for words in known) for part in parts)

@@ -99,6 +99,10 @@ class Flaw(Finding):
     """A finding about a manifest. `edits` correct it; none where that takes a decision."""
 
     edits: tuple[Edit, ...] = ()
+    refusal: str = ""
+    """What a dry run was refused with, where that is all that is known."""
+    words: tuple[str, ...] = ()
+    """What a refusal for this reason contains; none where no dry run is refused for it."""
 
 
 Rule = Callable[[Manifest, Facts], Iterator[Flaw]]
@@ -145,6 +149,16 @@ def flaw(
     details: Sequence[str] = (),
     blocks: bool = True,
     edits: Iterable[Edit] = (),
+    refusal: str = "",
+    words: Sequence[str] = (),
 ) -> Flaw:
     """A flaw; it blocks where the object is refused, does not start, does not start together, or does not end."""
-    return Flaw(reason, Problem(found, needed, todo), details=tuple(details), blocks=blocks, edits=tuple(edits))
+    return Flaw(
+        reason,
+        Problem(found, needed, todo),
+        details=tuple(details),
+        blocks=blocks,
+        edits=tuple(edits),
+        refusal=refusal,
+        words=tuple(words),
+    )

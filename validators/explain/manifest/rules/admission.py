@@ -24,9 +24,10 @@ def object_refused(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
     if answer and not _names_another(answer.text, manifest, facts):
         yield flaw(
             "Refused",
-            f"in a dry run, the API server refused it: {answer.text.rstrip('.')}.",
+            f"in a dry run, the API server refused it: {_sentence(answer.text)}.",
             needed="an object that the API server accepts.",
             todo="do what the message says.",
+            refusal=answer.text,
         )
 
 
@@ -40,11 +41,12 @@ def pod_refused(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
         seen.add(answer.text)
         yield flaw(
             "PodRefused",
-            f"in a dry run, the API server refused a pod of {shown(template.path)}: {answer.text.rstrip('.')}.",
+            f"in a dry run, the API server refused a pod of {shown(template.path)}: {_sentence(answer.text)}.",
             needed="pods that the API server accepts.",
             todo="correct the pod template, or what the message names.",
             # A webhook may judge the account of a controller otherwise than the caller.
             blocks=answer.kind != "denied",
+            refusal=answer.text,
         )
 
 
@@ -59,3 +61,8 @@ def _names_another(text: str, manifest: Manifest, facts: Facts) -> bool:
     own = manifest.ref.name
     names = {str(item["metadata"].get("name", "")) for item in facts.known(FILES)} - {own, ""}
     return any(name in text for name in names)
+
+
+def _sentence(text: str) -> str:
+    """The message on one line; Volcano's has breaks within it and ends with a semicolon."""
+    return " ".join(text.split()).rstrip(".; ")

@@ -114,6 +114,7 @@ def minimum(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
             f"{field} is {job.min_available}, but all replicas together are {job.wanted}: the gang never starts.",
             needed="a minimum of at most the job's replicas.",
             todo="lower the minimum, or raise the replicas.",
+            words=["minAvailable", "total replicas"],
         )
     for task in (manifest.obj["spec"].get("tasks") or ()) if job.ref.group == "batch.volcano.sh" else ():
         if (task.get("minAvailable") or 0) > task.get("replicas", 0):
@@ -123,6 +124,7 @@ def minimum(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
                 f"{counted(task.get('replicas', 0), 'replica')}: Volcano's webhook refuses the job.",
                 needed="a minimum of at most the task's replicas.",
                 todo="lower the minimum, or raise the replicas.",
+                words=["minAvailable", str(task.get("name"))],
             )
 
 

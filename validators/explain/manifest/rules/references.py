@@ -8,8 +8,10 @@ from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.text import did_you_mean
 from kubeflow_volcano.validators.core.facts import Fact, Facts
 from kubeflow_volcano.validators.explain.creation.prerequisites import BUILT_IN_CLASSES, PRIORITY_CLASSES
+from kubeflow_volcano.validators.explain.kinds import QUEUE
 from kubeflow_volcano.validators.explain.manifest.model import FILES, Flaw, Manifest, flaw
 from kubeflow_volcano.validators.explain.manifest.rules.gangs import KUBE_BATCH_GROUPS
+from kubeflow_volcano.validators.explain.model import VOLCANO
 from kubeflow_volcano.validators.explain.scheduling.volcano import QUEUES
 
 __all__ = ["SERVED", "namespace", "priority_classes", "queue", "served"]
@@ -66,27 +68,36 @@ def namespace(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
 
 def queue(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
     """A queue that does not exist, or that accepts no jobs."""
+    for name in _queues(manifest, facts):
+        if not _exists(QUEUES, name, facts):
+            known = sorted(item["metadata"]["name"] for item in facts.all(QUEUES))
+            yield flaw(
+                "QueueMissing",
+                f"queue {name} does not exist: Volcano ignores the gang.{did_you_mean(name, known)}",
+                needed=f"an existing queue; there are {', '.join(known) or 'none'}.",
+                todo="create the Queue, or name another one: a job's queue cannot be changed later.",
+                words=["queue", name, "found"],
+            )
+            continue
+        state = (_object(QUEUES, name, facts).get("status") or {}).get("state") or "Open"
+        if state != "Open":
+            yield flaw(
+                f"Queue{state}",
+                f"queue {name} is {state}: it accepts no new pods.",
+                needed="an Open queue.",
+                todo="open the queue, or name another one.",
+                words=["queue", name, state],
+            )
+
+
+def _queues(manifest: Manifest, facts: Facts) -> Iterator[str]:
+    """The queues that the job names, and the pods of a workload that Volcano schedules without a job."""
     job = manifest.job(facts)
-    if job is None or not job.queue:
-        return
-    if not _exists(QUEUES, job.queue, facts):
-        known = sorted(item["metadata"]["name"] for item in facts.all(QUEUES))
-        yield flaw(
-            "QueueMissing",
-            f"queue {job.queue} does not exist: Volcano ignores the gang.{did_you_mean(job.queue, known)}",
-            needed=f"an existing queue; there are {', '.join(known) or 'none'}.",
-            todo="create the Queue, or name another one: a job's queue cannot be changed later.",
-        )
-        return
-    found = _object(QUEUES, job.queue, facts)
-    state = (found.get("status") or {}).get("state") or "Open"
-    if state != "Open":
-        yield flaw(
-            f"Queue{state}",
-            f"queue {job.queue} is {state}: it accepts no new pods.",
-            needed="an Open queue.",
-            todo="open the queue, or name another one.",
-        )
+    if job and job.queue:
+        yield job.queue
+    elif job is None:
+        of_volcano = (item for item in manifest.templates if item.spec.get("schedulerName") == VOLCANO)
+        yield from dict.fromkeys(filter(None, (item.marked("annotations").get(QUEUE) for item in of_volcano)))
 
 
 def priority_classes(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
@@ -103,6 +114,7 @@ def priority_classes(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
                 needed="an existing PriorityClass.",
                 todo="create it, or name another one.",
                 blocks=name in of_pods,
+                words=["PriorityClass", name] if name in of_pods else (),
             )
 
 

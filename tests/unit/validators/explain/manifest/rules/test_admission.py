@@ -10,7 +10,7 @@ from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.validators.core.facts import Unread
 from kubeflow_volcano.validators.explain.manifest.rules.admission import OBJECTS, PODS
 from kubeflow_volcano.validators.reading.dry_runs import Answer
-from tests.samples.manifests import findings, made, reasons, tfjob
+from tests.samples.manifests import findings, made, reasons, tfjob, vcjob
 
 PLACE = ("jobs.yaml", 1, ())
 TEMPLATE = ("spec", "tfReplicaSpecs", "Worker", "template")
@@ -51,3 +51,33 @@ def test_a_proxy_that_admission_does_not_add_or_that_ends_is_no_flaw() -> None:
 @pytest.mark.parametrize("fact", [OBJECTS, PODS])
 def test_who_may_not_make_dry_runs_gets_no_verdict(fact: Any) -> None:
     assert reasons(tfjob(), known={fact: Unread("Forbidden", "you may not.", "ask.")}) == []
+
+
+@pytest.mark.parametrize(
+    ("manifest", "text", "expected"),
+    [
+        (
+            vcjob(queue="gold"),
+            'unable to find job queue: queues.scheduling.volcano.sh "gold" not found;',
+            ["QueueMissing"],
+        ),
+        (
+            vcjob(minAvailable=9),
+            "job 'minAvailable' should not be greater than total replicas in tasks;",
+            ["MinMemberTooHigh"],
+        ),
+        (
+            vcjob(minAvailable=9),
+            "job 'minAvailable' should not be greater than total replicas in tasks;duplicated task name t;",
+            ["Refused", "MinMemberTooHigh"],
+        ),
+    ],
+)
+def test_a_refusal_is_not_told_beside_the_flaws_that_it_names(manifest: Object, text: str, expected: list[str]) -> None:
+    assert reasons(manifest, known={OBJECTS: {PLACE: Answer("denied", "w", text)}}) == expected
+
+
+def test_a_refusal_of_several_lines_is_one_sentence() -> None:
+    known: dict[Any, Any] = {OBJECTS: {PLACE: Answer("denied", "w", "1 error:\n\t* no such policy\n\n;")}}
+    (found,) = findings(tfjob(), known=known)
+    assert found.problem.found.endswith("refused it: 1 error: * no such policy.")

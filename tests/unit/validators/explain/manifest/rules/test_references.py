@@ -68,3 +68,15 @@ def test_what_may_not_be_read_is_told_and_not_called_missing() -> None:
     answer = judged(tfjob(policy={"queue": "gold"}), unread=denied)
     assert not answer.warned
     assert [item.message for item in answer.unread] == ["you may not list queues."]
+
+
+def test_pods_that_volcano_schedules_without_a_job_name_their_queue_themselves() -> None:
+    template: Object = {
+        "metadata": {"annotations": {"scheduling.volcano.sh/queue-name": "gold"}},
+        "spec": {"schedulerName": "volcano", "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]},
+    }
+    pods = made("apps/v1", "Deployment", "web", spec={"template": template})
+    assert reasons(pods) == ["QueueMissing"]
+    assert reasons(pods, around=[QUEUE]) == []
+    template["spec"]["schedulerName"] = "default-scheduler"
+    assert reasons(pods) == []
