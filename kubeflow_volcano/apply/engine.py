@@ -9,13 +9,14 @@ from kubeflow_volcano.apply.crds.sending import CrdSender
 from kubeflow_volcano.apply.fields.ceded import Pointer
 from kubeflow_volcano.apply.graph import CRD_KIND, WEBHOOK_KINDS, WORKLOAD_KINDS, Graph, Needs, graph
 from kubeflow_volcano.apply.normalize import normalize, with_default_namespaces
-from kubeflow_volcano.apply.problems import not_ready, refusal
+from kubeflow_volcano.apply.problems import not_ready, problem_of, refusal
 from kubeflow_volcano.apply.ready_queue import ReadyQueue
 from kubeflow_volcano.apply.reporter import ProgressReporter
 from kubeflow_volcano.apply.result import Action, ApplyResult, ObjectOutcome
 from kubeflow_volcano.apply.schedule import Schedule
 from kubeflow_volcano.apply.send import Applier
 from kubeflow_volcano.apply.survey import Found, Presence, learn_kinds, survey
+from kubeflow_volcano.apply.waiting.failure_policy import ComingWebhooks
 from kubeflow_volcano.apply.waiting.tracker import ReadinessTracker
 from kubeflow_volcano.apply.waiting.trust import restart_for_ca_bundle, restart_for_certificates
 from kubeflow_volcano.apply.waiting.webhooks import wait_for_webhooks
@@ -33,6 +34,8 @@ __all__ = ["Engine"]
 
 _SENT = frozenset({Action.CREATED, Action.CHANGED, Action.UNCHANGED})
 _LAST_LOOK_SECONDS = 15.0
+_SEEN_SECONDS = 1.0
+"""When every API server has seen a changed webhook configuration: until then, failures are still ignored."""
 
 
 class Engine:
@@ -99,6 +102,7 @@ class Engine:
         self._reporter = ProgressReporter(progress, len(self._objects))
         self._found: Mapping[Ref, Found] = {}
         self._behind: Mapping[Ref, Collection[Ref]] = {}
+        self._coming: ComingWebhooks | None = None
         self._sent: set[Ref] = set()
         self._unready: set[Ref] = set()
         self._outcomes: list[ObjectOutcome] = []
@@ -173,12 +177,13 @@ class Engine:
             progress=self.progress,
             check=self.check,
         )
+        self._coming = coming = ComingWebhooks(self.cluster, self._objects, self._found, order.behind, sender.send)
         schedule = Schedule(
             objects=self._objects,
             found=self._found,
             queue=ReadyQueue(order, up_to_date),
             tracker=tracker,
-            send=sender.send,
+            send=lambda obj, found: coming.send(obj, found) or sender.send(obj, found),
             deadline=self.deadline,
             report=lambda done: self._reporter.report(done, tracker.pending, self.cluster.trouble),
             lost=self.lost,
@@ -219,7 +224,11 @@ class Engine:
             problems, outcomes = (refusal(self.cluster, error),), ()
         self._problems += problems
         for outcome in outcomes:
+            if outcome.ref.kind in WEBHOOK_KINDS:
+                self._outcomes = [item for item in self._outcomes if item.ref != outcome.ref]
             self.add_outcome(outcome)
+        for ref in self._coming.left_open if self._coming else ():
+            self.progress(f"note: {ref} ignores failures until its backend is ready: the next run changes that")
 
     def wait(self, refs: Sequence[Ref]) -> bool:
         """Wait until each of these is ready or has failed; returns whether all are ready. Check mode does not wait."""
@@ -253,21 +262,27 @@ class Engine:
         self._warnings.append(problem)
 
     def _wait_for_webhooks(self, hooks: Sequence[Ref]) -> tuple[Sequence[Problem], Sequence[ObjectOutcome]]:
-        """Wait until the webhooks of these configurations answer.
+        """Make these configurations fail closed, as their backends are ready, and wait until their webhooks answer.
 
         If the API server does not trust a backend's certificate, the backend is restarted once so that it rewrites its
         caBundle.
         """
+        closed = [done for ref in hooks if self._coming and (done := self._coming.close(ref))]
+        refused = [problem_of(item, self._objects[item.ref]) for item in closed if item.action is Action.FAILED]
+        if refused:
+            return refused, closed
+        if closed:
+            self.deadline.pause(_SEEN_SECONDS)
         wanted = [obj for ref, obj in self._objects.items() if self._found[ref].presence is not Presence.UP_TO_DATE]
         silent = wait_for_webhooks(self.cluster, hooks, self.deadline, self.progress, wanted)
         if not silent:
-            return (), ()
+            return (), closed
         outcomes = restart_for_ca_bundle(self.cluster, hooks, tuple(self._objects.values()), self.progress)
         if outcomes:
             answers = wait_ready(self.cluster, [item.ref for item in outcomes], self.deadline, self.progress)
             late = [self._not_ready(answer, ref) for ref, answer in answers.items() if not answer.ready]
             silent = tuple(late) or wait_for_webhooks(self.cluster, hooks, self.deadline, self.progress, wanted)
-        return silent, outcomes
+        return silent, [*closed, *outcomes]
 
     def _not_ready(self, answer: Readiness, ref: Ref) -> Problem:
         return not_ready(self._titles.get(self._owner.get(ref, ""), str(ref)), answer, self.deadline)

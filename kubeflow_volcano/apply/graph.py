@@ -74,7 +74,8 @@ def graph(
       controllers may look for it only once, at their start. Workloads of the CRD's part and of parts that require it
       count as users also if their rights are unknown.
     - A Role before its bindings, a StorageClass before claims, and what pods read before workloads.
-    - A webhook configuration right after its backend is applied, because backends wait for it to write their CA.
+    - A webhook configuration right after its backend is applied, because backends wait for it to write their CA;
+      `apply/waiting/failure_policy.py` says what it fails with until then.
     - The backend ready and the webhook answering before an object that it intercepts, unless the backend itself needs
       that object. With failurePolicy Ignore, validating and optional webhooks delay nothing.
     """

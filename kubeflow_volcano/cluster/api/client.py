@@ -20,7 +20,7 @@ from kubeflow_volcano.problems import Problem, Unreachable
 
 __all__ = ["Cluster", "Listing", "Trim"]
 
-_NO_LOGS = "unable to retrieve container logs for "
+_NO_LOGS = ("unable to retrieve container logs for ", "failed to try resolving symlinks in path ")
 _PAGE = 500
 _VERSION_SECONDS = 10.0
 
@@ -299,7 +299,8 @@ class Cluster(Connection):
     def logs(self, namespace: str, pod: str, container: str = "", *, previous: bool = False, tail: int = 50) -> str:
         """The last `tail` lines of a container's log; empty if the kubelet has none any more.
 
-        It then answers 200 with a sentence of its own (ReadLogs in pkg/kubelet/kuberuntime), which is no log.
+        It then answers 200 with a sentence of its own, which is no log (ReadLogs in pkg/kubelet/kuberuntime;
+        kubernetes/kubernetes#107243).
         """
         query = {"tailLines": str(tail), "previous": str(previous).lower()}
         if container:

@@ -403,7 +403,11 @@ def test_the_proxy_that_does_not_answer_is_named_without_its_password(
 
 @pytest.mark.parametrize(
     ("answer", "log"),
-    [("no configuration\n", "no configuration\n"), ("unable to retrieve container logs for containerd://5fe", "")],
+    [
+        ("no configuration\n", "no configuration\n"),
+        ("unable to retrieve container logs for containerd://5fe", ""),
+        ('failed to try resolving symlinks in path "/var/log/pods/a/b/1.log": lstat: no such file or directory', ""),
+    ],
 )
 def test_the_kubelets_own_sentence_is_no_log(api: Any, answer: str, log: str) -> None:
     """It answers 200 with it when the container is gone."""
