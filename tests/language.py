@@ -52,6 +52,7 @@ _PYTHON = ("gang_demo", "kubeflow_volcano", "plugins", "validators")
 _PROSE = (
     "README.md",
     "CONTRIBUTING.md",
+    "SECURITY.md",
     "Makefile",
     "docs/*.md",
     "inventory/**/*.yml",

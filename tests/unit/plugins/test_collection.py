@@ -17,7 +17,7 @@ import kubeflow_volcano
 from tests.places import ROOT
 
 TOP_LEVEL = {"CHANGELOG.md", "FILES.json", "LICENSE", "MANIFEST.json", "README.md", "docs", "galaxy.yml", "inventory"}
-TOP_LEVEL |= {"README.zh-CN.md", "examples", "meta", "playbooks", "plugins", "roles"}
+TOP_LEVEL |= {"README.zh-CN.md", "SECURITY.md", "examples", "meta", "playbooks", "plugins", "roles"}
 
 
 def run(
