@@ -137,7 +137,7 @@ class _Indented(yaml.SafeDumper):
 
 def main(arguments: Sequence[str]) -> int:
     """Write the page and, given a document, the outcomes and pictures beside it; returns the exit code."""
-    root = Path(__file__).parents[2]
+    root = Path(__file__).resolve().parents[2]
     kept = root / DIRECTORY / "outcomes.json"
     document = json.loads(Path(arguments[0]).read_text("utf-8") if arguments else kept.read_text("utf-8"))
     if arguments:

@@ -17,8 +17,8 @@ from tests.machines.machine import Machine
 from tests.places import ROOT
 
 PROJECT = (
-    *("ansible.cfg", "ansible_collections", "galaxy.yml", "gang_demo", "inventory", "kubeflow_volcano", "meta"),
-    *("playbooks", "plugins", "roles", "validators"),
+    *("ansible.cfg", "ansible_collections", "examples", "galaxy.yml", "gang_demo", "inventory", "kubeflow_volcano"),
+    *("meta", "playbooks", "plugins", "roles", "validators"),
 )
 PREPARE = """
 set -e

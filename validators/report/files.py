@@ -78,5 +78,5 @@ def _put(
 
 def _manual_from(directory: Path) -> str:
     """Relative URL of the manual of checks from the reports; empty without a checkout."""
-    page = Path(__file__).parents[2] / MANUAL
+    page = Path(__file__).resolve().parents[2] / MANUAL
     return quote(os.path.relpath(page, directory)) if page.is_file() else ""

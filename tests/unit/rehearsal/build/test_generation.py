@@ -171,6 +171,7 @@ UPSTREAM = {
     "cert-manager": "github.com/cert-manager/cert-manager",
     "oauth2-proxy": "github.com/oauth2-proxy/oauth2-proxy/v7",
     "scheduler-plugins": "sigs.k8s.io/scheduler-plugins",
+    "volcano-1.8": "volcano.sh/volcano",
 }
 
 
