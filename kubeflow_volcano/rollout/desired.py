@@ -21,6 +21,7 @@ from kubeflow_volcano.rollout.manifests.pruning import prune
 from kubeflow_volcano.rollout.manifests.remote_bases import with_local_bases
 from kubeflow_volcano.rollout.manifests.render import Renderer
 from kubeflow_volcano.rollout.manifests.sources import Sources, variable_of
+from kubeflow_volcano.rollout.patches.own import overruled, with_own_patches
 from kubeflow_volcano.rollout.patches.table import patched
 from kubeflow_volcano.rollout.patches.upstream import fill_joint_values, replace_apis
 from kubeflow_volcano.rollout.settings.settings import Settings
@@ -67,12 +68,17 @@ def desired(
     if COMPONENT in parts and settings.gang_scheduler == "volcano":
         version = settings.component(COMPONENT).version
         parts = {**parts, COMPONENT: with_notifier(parts[COMPONENT], COMPONENT, version, settings.volcano.version)}
-    images = rewrite(_once(parts, problems), settings.mirror)
+    own: dict[str, tuple[Object, ...]] = {}
+    for name, objects in _once(parts, problems).items():
+        with collecting(problems):
+            own[name] = with_own_patches(name, objects, settings, progress)
+    images = rewrite(own, settings.mirror)
     problems += images.problems
     done: dict[str, tuple[Object, ...]] = {}
     for name, objects in images.parts.items():
         with collecting(problems):
             done[name] = patched(objects, name, settings) if objects else ()
+            problems += overruled(name, settings, objects, done[name])
     if "local-path" in done and not done["local-path"]:
         done["local-path"] = objects_of(settings)
     if problems:

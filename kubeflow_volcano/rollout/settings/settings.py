@@ -24,6 +24,7 @@ from kubeflow_volcano.rollout.settings.images import (
     validate_registry,
 )
 from kubeflow_volcano.rollout.settings.matrix import fitting_plugins, validate_operator, validate_versions
+from kubeflow_volcano.rollout.settings.own_patches import OwnPatch, validate_components
 from kubeflow_volcano.rollout.settings.storage import StorageSettings, validate_static_volumes
 from kubeflow_volcano.rollout.settings.uninstall import UninstallSettings, uninstall_settings, validate_uninstall
 from kubeflow_volcano.rollout.settings.user import Account, UserSettings, validate_password
@@ -73,6 +74,7 @@ class Settings:
     prune: Annotated[bool, Key("kubeflow_prune")]
     prune_named: Annotated[tuple[str, ...], Key("kubeflow_prune_named")]
     ceded: Annotated[tuple[CededFields, ...], Key("kubeflow_ceded_fields")]
+    patches: Annotated[Mapping[str, tuple[OwnPatch, ...]], Key("kubeflow_patches")]
     upgrade_confirmed: Annotated[tuple[str, ...], Key("kubeflow_upgrade_confirmed")]
     source: str
     sources: Mapping[str, str]
@@ -190,6 +192,7 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
     problems += validate_operator(settings.gang_scheduler, release, settings.components)
     problems += validate_scheduling(settings.scheduling, settings.volcano.version, settings.gang_scheduler)
     if settings.components:
+        problems += validate_components(settings.patches, {part.name for part in settings.components})
         problems += validate_static_volumes(settings.storage, settings.components)
         problems += validate_availability(settings.availability, _training_operator(settings.components))
     problems += _validate_sources(values["kubeflow_sources"], release)

@@ -15,6 +15,7 @@ from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.desired import Desired, desired
+from kubeflow_volcano.rollout.settings.own_patches import OwnPatch, PatchTarget
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 
 NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shared}\n"
@@ -173,3 +174,24 @@ def test_the_image_of_the_container_beside_an_old_operator_is_mirrored_as_any(wr
     (obj,) = found.parts["training-operator"]
     assert obj["spec"]["template"]["spec"]["containers"][1]["image"].startswith("m.daocloud.io/docker.io/volcanosh/")
     assert any("vc-webhook-manager" in str(item) for item in found.images.images)
+
+
+def test_patches_of_the_inventory_come_before_new_names_of_images(write: Write, kustomize: Path) -> None:
+    rules = {"image_mirror_mode": "rewrite", "image_mirror_rules": [{"source": "gcr.io", "prefix": "m.daocloud.io"}]}
+    settings, components = write({"pods": POD}, **rules)
+    more = {"spec": {"containers": [{"name": "d", "image": "gcr.io/x/y:v2"}]}}
+    own = {"pods": (OwnPatch(PatchTarget("Pod", "p"), more),)}
+    found = desired(replace(settings, kustomize=kustomize, patches=own), components, silent)
+    (pod,) = found.parts["pods"]
+    assert {item["name"]: item["image"] for item in pod["spec"]["containers"]} == {
+        "c": "m.daocloud.io/gcr.io/a/b:v1",
+        "d": "m.daocloud.io/gcr.io/x/y:v2",
+    }
+
+
+def test_a_patch_and_a_variable_that_set_the_same_are_refused(write: Write, kustomize: Path) -> None:
+    settings, components = write({"spaces": NAMESPACE}, kubeflow_namespace_labels={"team": "a"})
+    patch = OwnPatch(PatchTarget("Namespace", "shared"), {"metadata": {"labels": {"team": "b", "more": "c"}}})
+    settings = replace(settings, kustomize=kustomize, patches={"spaces": (patch,)})
+    with pytest.raises(InvalidInput, match=r"patches.spaces\[0\] sets metadata.labels.team of Namespace shared"):
+        desired(settings, components, silent)
