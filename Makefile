@@ -61,7 +61,7 @@ bench: ## measure against named references (docs/performance.md): make bench BEN
 	@requirements/setup.sh run
 	.venv/bin/python -m tests.bench $(BENCH)
 
-lint: ## check style, types, playbooks and shell; every tool runs, whatever the others find
+lint: ## check style, types, playbooks, shell and the collection; every tool runs, whatever the others find
 	@requirements/setup.sh dev
 	@PATH="$(CURDIR)/.venv/bin:$$PATH"; status=0; \
 	run() { echo "$$*"; "$$@" || status=1; }; \
@@ -70,5 +70,6 @@ lint: ## check style, types, playbooks and shell; every tool runs, whatever the 
 	run mypy; \
 	run yamllint --strict .; \
 	run ansible-lint --offline; \
+	run .venv/bin/python -m tests.sanity; \
 	run shellcheck .ci/run requirements/setup.sh tests/run.sh tests/hosts/lab/boot.sh tests/hosts/lab/rootfs/finish.sh; \
 	exit $$status

@@ -11,7 +11,7 @@ description:
     controller makes from their owner.
   - Says which claims there are, because no volume is saved.
   - Changes nothing on the cluster.
-version_added: "0.5.0"
+version_added: "0.1.0"
 options:
   settings:
     description: The value that kfv_settings returned under this name.
@@ -29,7 +29,7 @@ attributes:
     support: none
     description: No diff is shown.
 author:
-  - The kubeflow-volcano authors
+  - The kubeflow-volcano authors (!UNKNOWN)
 """
 
 EXAMPLES = r"""

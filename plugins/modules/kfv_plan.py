@@ -11,7 +11,7 @@ description:
   - Judges versions, removed APIs, images, sums of requests, known defects and published secrets.
   - Contacts no cluster and no registry. Downloads and rendered manifests stay in the cache of the machine that runs
     Ansible.
-version_added: "0.2.0"
+version_added: "0.1.0"
 options:
   settings:
     description: The value that kfv_settings returned under this name.
@@ -25,7 +25,7 @@ attributes:
     support: none
     description: No diff is shown.
 author:
-  - The kubeflow-volcano authors
+  - The kubeflow-volcano authors (!UNKNOWN)
 """
 
 EXAMPLES = r"""

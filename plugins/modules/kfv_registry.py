@@ -15,7 +15,7 @@ description:
     404) is not requested again, and after C(image_mirror_refusals) refusals copying stops; after a 429 it waits once.
   - Stops if your registry refuses, does not answer or is not trusted.
   - Runs on the machine that runs Ansible. Credentials come from a file only, and are never shown.
-version_added: "0.4.0"
+version_added: "0.1.0"
 options:
   settings:
     description: The value that kfv_settings returned under this name.
@@ -29,7 +29,7 @@ attributes:
     support: none
     description: No diff is shown.
 author:
-  - The kubeflow-volcano authors
+  - The kubeflow-volcano authors (!UNKNOWN)
 """
 
 EXAMPLES = r"""

@@ -46,7 +46,7 @@ attributes:
     support: none
     description: No diff is shown.
 author:
-  - The kubeflow-volcano authors
+  - The kubeflow-volcano authors (!UNKNOWN)
 """
 
 EXAMPLES = r"""

@@ -11,7 +11,7 @@ description:
   - Creates namespaces, secrets and profiles first, then queues, what others refer to, and last what starts pods.
   - Changes no object that exists, and names those with other content. Does not create jobs that had ended.
   - References to owners are set to the new UIDs, and dropped where the owner was not restored.
-version_added: "0.5.0"
+version_added: "0.1.0"
 options:
   settings:
     description: The value that kfv_settings returned under this name.
@@ -38,7 +38,7 @@ attributes:
     support: full
     description: Shows each created object, without the values of Secrets.
 author:
-  - The kubeflow-volcano authors
+  - The kubeflow-volcano authors (!UNKNOWN)
 """
 
 EXAMPLES = r"""

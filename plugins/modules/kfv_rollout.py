@@ -43,7 +43,7 @@ attributes:
     support: full
     description: Shows each created or changed object before and after, without the values of Secrets.
 author:
-  - The kubeflow-volcano authors
+  - The kubeflow-volcano authors (!UNKNOWN)
 """
 
 EXAMPLES = r"""

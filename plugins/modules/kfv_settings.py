@@ -33,7 +33,7 @@ attributes:
     support: none
     description: No diff is shown.
 author:
-  - The kubeflow-volcano authors
+  - The kubeflow-volcano authors (!UNKNOWN)
 """
 
 EXAMPLES = r"""

@@ -16,7 +16,7 @@ description:
   - With C(uninstall_legacy) the leftovers of kube-batch, kfctl or ksonnet go instead, after PodGroups and queues of
     kube-batch were created as Volcano's.
   - Runs on the machine that runs Ansible and connects to the API server directly.
-version_added: "0.2.0"
+version_added: "0.1.0"
 options:
   settings:
     description: What kfv_settings returned under this name.
@@ -30,7 +30,7 @@ attributes:
     support: full
     description: Shows the names of all objects before and after.
 author:
-  - The kubeflow-volcano authors
+  - The kubeflow-volcano authors (!UNKNOWN)
 """
 
 EXAMPLES = r"""

@@ -11,7 +11,7 @@ description:
     catalog, and which jobs run. It refuses what is no upgrade in one step, and running jobs.
   - With O(plan) it rolls the settings out, removes what they no longer declare, and completes the report.
   - A run that was interrupted is continued by the next one.
-version_added: "0.5.0"
+version_added: "0.1.0"
 options:
   settings:
     description: The value that kfv_settings returned under this name.
@@ -45,7 +45,7 @@ attributes:
     support: full
     description: An upgrade shows each created or changed object before and after, without the values of Secrets.
 author:
-  - The kubeflow-volcano authors
+  - The kubeflow-volcano authors (!UNKNOWN)
 """
 
 EXAMPLES = r"""

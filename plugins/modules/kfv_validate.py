@@ -103,7 +103,7 @@ attributes:
     support: none
     description: No diff is shown.
 author:
-  - The kubeflow-volcano authors
+  - The kubeflow-volcano authors (!UNKNOWN)
 """
 
 EXAMPLES = r"""

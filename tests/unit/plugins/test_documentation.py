@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -20,13 +21,23 @@ from tests.places import ROOT
 ACTIONS = sorted((ROOT / "plugins" / "action").glob("*.py"))
 MODULES = sorted((ROOT / "plugins" / "modules").glob("*.py"))
 PUBLIC = [path for path in MODULES if "DOCUMENTATION" in path.read_text("utf-8")]
-"""Plugins that people call. The others are steps of roles: their roles are documented instead."""
+"""Modules that document an action plugin."""
+ON_HOSTS = [path for path in MODULES if path not in PUBLIC]
+"""Modules that hosts get, whose documentation is beside them. All are steps of roles."""
+STEPS = {"kfv_host_preflight", "kfv_kustomize", "kfv_scenario", "kfv_validate_clusters", "kfv_volumes"}
+"""Action plugins that roles and playbooks call. People call the roles."""
+FACTS = ("type", "default", "choices", "required", "elements")
 
 public = pytest.mark.parametrize("module", PUBLIC, ids=lambda path: path.stem)
+on_hosts = pytest.mark.parametrize("module", ON_HOSTS, ids=lambda path: path.stem)
 
 
 def loaded(kind: str, name: str) -> ModuleType:
     return importlib.import_module(f"ansible_collections.kubeflow_volcano.platform.plugins.{kind}.{name}")
+
+
+def only_facts(option: dict[str, Any]) -> dict[str, Any]:
+    return {key: option[key] for key in FACTS if key in option}
 
 
 def accepted_by(name: str) -> dict[str, Any]:
@@ -36,7 +47,7 @@ def accepted_by(name: str) -> dict[str, Any]:
 
 def test_there_are_plugins_and_a_documented_one_is_an_action_that_people_call() -> None:
     assert len(ACTIONS) >= 4
-    assert {path.stem for path in PUBLIC} == {
+    assert {path.stem for path in PUBLIC} - STEPS == {
         "kfv_images",
         "kfv_plan",
         "kfv_registry",
@@ -50,6 +61,7 @@ def test_there_are_plugins_and_a_documented_one_is_an_action_that_people_call() 
         "kfv_validate",
     }
     assert {path.stem for path in PUBLIC} <= {path.stem for path in ACTIONS}
+    assert {path.stem for path in ACTIONS} <= {path.stem for path in MODULES}
 
 
 def test_the_action_group_has_every_plugin_that_takes_settings() -> None:
@@ -58,23 +70,29 @@ def test_the_action_group_has_every_plugin_that_takes_settings() -> None:
     assert runtime["action_groups"] == {"platform": taking}
 
 
-def test_every_other_module_runs_on_hosts_and_says_what_it_takes() -> None:
-    for path in MODULES:
-        if path not in PUBLIC:
-            module = loaded("modules", path.stem)
-            assert callable(module.main)
-            assert module.ARGUMENTS
+@on_hosts
+def test_a_module_for_hosts_takes_what_the_file_beside_it_says(module: Path) -> None:
+    documented = yaml.safe_load(module.with_suffix(".yml").read_text("utf-8"))
+    options = documented["DOCUMENTATION"]["options"]
+    accepted = loaded("modules", module.stem).ARGUMENTS
+    assert {name: only_facts(option) for name, option in options.items()} == {
+        name: only_facts(option) for name, option in accepted.items()
+    }
+    assert callable(loaded("modules", module.stem).main)
+    assert "which is what you call" in documented["DOCUMENTATION"]["description"][0]
+
+
+@pytest.mark.parametrize("name", sorted(STEPS))
+def test_a_step_of_a_role_names_what_is_called_in_its_place(name: str) -> None:
+    first = yaml.safe_load(loaded("modules", name).DOCUMENTATION)["description"][0]
+    (called,) = re.findall(rf"C\({re.escape(COLLECTION)}\.(\w+)\)", first)
+    assert (ROOT / "roles" / called).is_dir() or (ROOT / "playbooks" / f"{called}.yml").is_file()
 
 
 @public
 def test_options_are_what_the_plugin_accepts(module: Path) -> None:
     accepted = accepted_by(module.stem)
     options = yaml.safe_load(loaded("modules", module.stem).DOCUMENTATION)["options"]
-    facts = ("type", "default", "choices", "required", "elements")
-
-    def only_facts(option: dict[str, Any]) -> dict[str, Any]:
-        return {key: option[key] for key in facts if key in option}
-
     assert {name: only_facts(option) for name, option in options.items()} == {
         name: only_facts(option) for name, option in accepted.items()
     }
