@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.cluster.readiness import State, assess_pod
 from kubeflow_volcano.text import counted, few
 from kubeflow_volcano.validators.core.facts import Facts
@@ -25,11 +25,12 @@ def containers(situation: Situation) -> Iterator[Finding]:
     """One finding for all pods with the same trouble."""
     alike: dict[tuple[str, str], list[tuple[Object, Finding]]] = {}
     own = replace(situation.facts, objects={"pods": situation.pods}, unread={})
+    nodes = {item["metadata"]["name"]: item for item in situation.facts.objects.get("nodes", ())}
     empty = {role.name.lower() for role in situation.job.roles if role.replicas == 0}
     for pod in situation.placed:
         if role_of(pod).lower() in empty:  # the training operator creates one, and deletes it at once
             continue
-        if found := _trouble(pod, own):
+        if found := (_lost(pod, nodes) if nodes else None) or _trouble(pod, own):
             alike.setdefault((found.reason, found.problem.todo), []).append((pod, found))
     for items in alike.values():
         pod, found = items[0]
@@ -52,7 +53,7 @@ def _trouble(pod: Object, facts: Facts) -> Finding | None:
     notes = facts.known(POD_NOTES).get(pod["metadata"]["uid"], PodNotes())
     if assess_pod(pod).state in {State.READY, State.SKIP}:
         return None
-    if own := _init_container(pod, notes) or _configuration(pod):
+    if own := _init_container(pod, notes) or _configuration(pod) or _ended(pod, notes):
         return own
     if pod.get("status", {}).get("phase") == "Pending" and notes.events and not _waits_for_image(pod, notes):
         return finding(
@@ -71,6 +72,39 @@ def _trouble(pod: Object, facts: Facts) -> Finding | None:
         todo=found.todo,
         details=notes.log.strip().splitlines()[-_MOST:],
     )
+
+
+def _lost(pod: Object, nodes: Mapping[str, Object]) -> Finding | None:
+    """The pod's node does not exist, or no kubelet works on it."""
+    node = nodes.get(pod["spec"]["nodeName"])
+    if pod.get("status", {}).get("phase") in {"Succeeded", "Failed"}:
+        return None
+    if node is not None and conditions(node).get("Ready", {}).get("status") == "True":
+        return None
+    name, needed = pod["spec"]["nodeName"], "pods on nodes that are Ready."
+    if node is None:
+        todo = "remove nodeName from the pod template, or correct it, and recreate the job."
+        return finding("NodeMissing", f"the node {name} of {Ref.of(pod)} does not exist.", needed=needed, todo=todo)
+    todo = "repair the node, or delete the pod: its controller creates another one."
+    return finding("NodeNotReady", f"the node {name} of {Ref.of(pod)} is not Ready.", needed=needed, todo=todo)
+
+
+def _ended(pod: Object, notes: PodNotes) -> Finding | None:
+    """A container that has failed and is about to be restarted."""
+    if pod.get("status", {}).get("phase") != "Running":
+        return None
+    for status in pod["status"].get("containerStatuses") or ():
+        end = status.get("state", {}).get("terminated") or {}
+        if end.get("exitCode"):
+            return finding(
+                "ContainerFails",
+                f"{Ref.of(pod)}: container {status['name']} ends with exit code {end['exitCode']} "
+                f"({counted(status.get('restartCount', 0), 'restart')}).",
+                needed="containers that are running and ready.",
+                todo=f"read its log: kubectl -n {Ref.of(pod).namespace} logs {Ref.of(pod).name} -c {status['name']}.",
+                details=notes.log.strip().splitlines()[-_MOST:],
+            )
+    return None
 
 
 def _waits_for_image(pod: Object, notes: PodNotes) -> bool:

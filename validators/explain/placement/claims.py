@@ -9,10 +9,11 @@ from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.explain.model import Event, Finding, Situation, finding
 from kubeflow_volcano.validators.subjects.storage_classes import effective_class
 
-__all__ = ["claims", "missing_claims", "volume_terms"]
+__all__ = ["claims", "missing_claims", "unbound_claims", "volume_terms"]
 
 _CLAIMS = "persistentvolumeclaims"
 _CLASSES = "storageclasses.storage.k8s.io"
+_BOUND_LATE = "WaitForFirstConsumer"
 
 
 def claims(situation: Situation) -> Iterator[Finding]:
@@ -48,6 +49,19 @@ def volume_terms(pod: Object, facts: Facts) -> tuple[tuple[str, Sequence[Object]
         (name, ((volume or {}).get("spec", {}).get("nodeAffinity") or {}).get("required")) for name, volume in volumes
     )
     return tuple((name, terms["nodeSelectorTerms"]) for name, terms in required if terms)
+
+
+def unbound_claims(pod: Object, facts: Facts) -> tuple[str, ...]:
+    """Claims of the pod that are bound when the first pod that mounts them is placed, on its node."""
+    namespace = pod["metadata"].get("namespace", "")
+    found = ((name, facts.get(_CLAIMS, namespace, name)) for name in _names(pod))
+    return tuple(name for name, claim in found if claim and _waits_for_consumer(claim, facts))
+
+
+def _waits_for_consumer(claim: Object, facts: Facts) -> bool:
+    name = claim["spec"].get("storageClassName")
+    found = facts.get(_CLASSES, "", effective_class(facts) if name is None else name)
+    return not claim["spec"].get("volumeName") and (found or {}).get("volumeBindingMode") == _BOUND_LATE
 
 
 def missing_claims(pod: Object, facts: Facts) -> list[str]:
@@ -101,7 +115,7 @@ def _trouble(claim: Object, situation: Situation) -> Finding | None:
             objects=[ref],
         )
     message = _last_message(ref, situation.events)
-    if (found or {}).get("volumeBindingMode") == "WaitForFirstConsumer" and not message:
+    if (found or {}).get("volumeBindingMode") == _BOUND_LATE and not message:
         return None  # it is bound when its pod is placed
     return finding(
         "ClaimUnbound",

@@ -12,7 +12,7 @@ from kubeflow_volcano.validators.explain.placement.neighbours import apart, with
 from kubeflow_volcano.validators.explain.placement.nodes import Node, nodes_of
 from kubeflow_volcano.validators.explain.placement.pod_sets import PodSet, how_many_fit, is_excluded
 
-__all__ = ["keeps_apart", "most_that_fit", "waits_for_others"]
+__all__ = ["keeps_apart", "keeps_together", "most_that_fit", "waits_for_others"]
 
 _ZERO = Decimal(0)
 _STAY = frozenset({"DaemonSet", "Node"})
@@ -21,14 +21,27 @@ _STAY = frozenset({"DaemonSet", "Node"})
 def most_that_fit(sets: Sequence[PodSet], about: Situation) -> int:
     """An upper bound: no scheduler ever places more of these pods at the same time on the nodes as they are.
 
-    Each role alone, and each resource alone, sets a limit.
+    Each role alone, each resource alone, and the node of an unbound claim set a limit.
     """
     count = sum(item.count for item in sets)
     if any((item.wish.pod["spec"].get("affinity") or {}).get("podAffinity") for item in sets):
         return count  # the simple search below may miss the place where all of them can be together
     nodes = _emptied(about)
-    by_role = sum(how_many_fit([item], nodes, item.count) for item in sets)
+    free = [item for item in sets if not item.wish.unbound]
+    shared = [[item for item in sets if name in item.wish.unbound] for name in _unbound(sets)]
+    by_role = sum(how_many_fit([item], nodes, item.count) for item in free)
+    on_one_node = sum(max((_limit(items, [node]) for node in nodes), default=0) for items in shared)
+    return min(by_role + on_one_node, _limit(sets, nodes))
+
+
+def _unbound(sets: Sequence[PodSet]) -> list[str]:
+    return list(dict.fromkeys(name for item in sets for name in item.wish.unbound))
+
+
+def _limit(sets: Sequence[PodSet], nodes: Sequence[Node]) -> int:
+    """The lowest of the limits that roles and resources set on these nodes."""
     names = {name for item in sets for name in item.wish.requests}
+    by_role = sum(how_many_fit([item], nodes, item.count) for item in sets)
     return min(by_role, *(_most_by_resource(name, sets, nodes) for name in names))
 
 
@@ -66,3 +79,10 @@ def keeps_apart(sets: Sequence[PodSet], nodes: Sequence[Node], needed: int) -> t
     free = [replace(item, wish=replace(item.wish, pod=without_neighbours(item.wish.pod))) for item in sets]
     rules = dict.fromkeys(rule for item in sets for rule in apart(item.wish.pod))
     return tuple(rules) if rules and how_many_fit(free, nodes, needed) >= needed else ()
+
+
+def keeps_together(sets: Sequence[PodSet], nodes: Sequence[Node], needed: int) -> tuple[str, ...]:
+    """Claims that keep the pods on one node, where their requests would fit without these; else none."""
+    free = [replace(item, wish=replace(item.wish, unbound=())) for item in sets]
+    claims = _unbound(sets)
+    return tuple(claims) if claims and how_many_fit(free, nodes, needed) >= needed else ()

@@ -34,6 +34,15 @@ def of_neighbours(wish: Wish, node: Node, every: Sequence[Node]) -> Iterator[Ref
     if any(_matches(rule, other, wish.pod) for other in node.pods for rule in _required(other, "podAntiAffinity")):
         yield Refusal("PodAntiAffinity", "has a pod whose podAntiAffinity excludes this one")
     yield from _of_spread(wish.pod, node, every)
+    yield from _of_claims(wish, node, every)
+
+
+def _of_claims(wish: Wish, node: Node, every: Sequence[Node]) -> Iterator[Refusal]:
+    """Claims that a pod on another node binds there (FindPodVolumes of the plugin volumebinding of Kubernetes)."""
+    space = wish.pod["metadata"].get("namespace", "")
+    for claim in wish.unbound:
+        if any((space, claim) in item.mounted for item in every if item is not node):
+            yield Refusal("UnboundClaim", f"is not the node on which claim {claim} is bound for another pod")
 
 
 def apart(pod: Object) -> list[str]:

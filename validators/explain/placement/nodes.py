@@ -34,6 +34,8 @@ class Node:
     pods: list[Object] = field(default_factory=list)
     counted: dict[int, tuple[int, int | None]] = field(default_factory=dict)
     """By identity of a topologySpreadConstraint: the number of pods here when it was counted, and the count."""
+    mounted: set[tuple[str, str]] = field(default_factory=set)
+    """Namespace and name of the claims that pods on it mount."""
 
     @property
     def name(self) -> str:
@@ -50,24 +52,36 @@ class Node:
         """What is not requested yet; negative where pods request more than is allocatable."""
         return self.allocatable.get(resource, Decimal(0)) - self.used.get(resource, Decimal(0))
 
+    def copy(self) -> Node:
+        """The same node, for pods that are placed on it on trial."""
+        return Node(self.obj, self.allocatable, dict(self.used), list(self.pods), mounted=set(self.mounted))
+
     def add(self, wish: Wish) -> None:
         """Place one such pod on the node."""
         self.used = total((self.used, wish.requests))
         self.pods.append(wish.pod)
+        self.mounted |= _mounted(wish.pod)
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What identical pods require of a node. `volumes` are claims with the node selector terms of their volumes."""
+    """What identical pods require of a node.
+
+    `volumes` are claims with the node selector terms of their volumes, `unbound` those that the first pod binds to its
+    node, where all other pods that mount them have to go.
+    """
 
     pod: Object
     requests: Amounts
     volumes: tuple[tuple[str, Sequence[Object]], ...] = ()
+    unbound: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, pod: Object, volumes: tuple[tuple[str, Sequence[Object]], ...] = ()) -> Wish:
+    def of(
+        cls, pod: Object, volumes: tuple[tuple[str, Sequence[Object]], ...] = (), unbound: tuple[str, ...] = ()
+    ) -> Wish:
         """Requirements of a pod, or of a pod template with a namespace in its metadata."""
-        return cls(pod, {**pod_requests(pod["spec"]), "pods": Decimal(1)}, volumes)
+        return cls(pod, {**pod_requests(pod["spec"]), "pods": Decimal(1)}, volumes, unbound)
 
 
 def nodes_of(nodes: Iterable[Object], pods: Iterable[Object]) -> tuple[Node, ...]:
@@ -88,4 +102,10 @@ def nodes_with_pods(facts: Facts) -> tuple[Node, ...]:
 def _node(obj: Object, pods: list[Object]) -> Node:
     status = obj.get("status", {})
     used = total([*(pod_requests(pod["spec"]) for pod in pods), {"pods": Decimal(len(pods))}])
-    return Node(obj, amounts(status.get("allocatable") or status.get("capacity")), used, pods)
+    mounted = set().union(*map(_mounted, pods))
+    return Node(obj, amounts(status.get("allocatable") or status.get("capacity")), used, pods, mounted=mounted)
+
+
+def _mounted(pod: Object) -> set[tuple[str, str]]:
+    claims = (item.get("persistentVolumeClaim") for item in pod["spec"].get("volumes") or ())
+    return {(pod["metadata"].get("namespace", ""), item["claimName"]) for item in claims if item}

@@ -24,9 +24,10 @@ _TODO = {
     "SpreadKey": "label the nodes for topologySpreadConstraints, or change their topologyKey",
     "Spread": "add a node, or change topologySpreadConstraints",
     "HostPort": "free the host port, or request another one",
+    "UnboundClaim": "wait until the claim is bound, or use another one",
     "Insufficient": "free the missing resource, wait until other pods end, or add a node",
     "Absent": "correct the name of the resource, add nodes that have it, or start the device plugin that offers it",
-    "Never": "request at most what the largest node has in the pod template, or add a larger node",
+    "Never": "in the pod template, request at most what the largest node has, or add a larger node",
 }
 # A node that will accept the pod once other pods end is nearer than one that has to be changed, and that one is nearer
 # than another machine.

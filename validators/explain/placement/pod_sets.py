@@ -11,7 +11,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.pods.quantities import total
 from kubeflow_volcano.text import counted
 from kubeflow_volcano.validators.explain.model import Situation
-from kubeflow_volcano.validators.explain.placement.claims import volume_terms
+from kubeflow_volcano.validators.explain.placement.claims import unbound_claims, volume_terms
 from kubeflow_volcano.validators.explain.placement.filters import refusals
 from kubeflow_volcano.validators.explain.placement.neighbours import depends_on_order
 from kubeflow_volcano.validators.explain.placement.nodes import Node, Wish
@@ -64,7 +64,7 @@ def _missing(situation: Situation) -> Iterator[PodSet]:
 
 
 def _wish(pod: Object, situation: Situation) -> Wish:
-    return Wish.of(pod, volume_terms(pod, situation.facts))
+    return Wish.of(pod, volume_terms(pod, situation.facts), unbound_claims(pod, situation.facts))
 
 
 def role_of(pod: Object) -> str:
@@ -109,16 +109,25 @@ def how_many_fit(sets: Sequence[PodSet], nodes: Sequence[Node], limit: int) -> i
         parts = (amount / whole[name] for name, amount in item.wish.requests.items() if whole.get(name))
         return max(parts, default=Decimal(0))
 
-    ordered = sorted(sets, key=lambda item: (-len(excluded[id(item)]), -size(item)))
+    if any(item.wish.unbound for item in sets):
+        home = _home([item for item in sets if item.wish.unbound], nodes, users)
+        users[home] = -1  # where those that share a claim go, before all others
+    ordered = sorted(sets, key=lambda item: (not item.wish.unbound, -len(excluded[id(item)]), -size(item)))
     placed = _first_fit(ordered, nodes, users, limit)
     if placed < limit < sum(item.count for item in sets):
         placed = max(placed, _first_fit(sorted(sets, key=size), nodes, users, limit))
     return placed
 
 
+def _home(sets: Sequence[PodSet], nodes: Sequence[Node], users: Mapping[str, int]) -> str:
+    """The node with room for the most of these pods."""
+    count = sum(item.count for item in sets)
+    return max(nodes, key=lambda node: _first_fit(sets, [node], users, count)).name
+
+
 def _first_fit(sets: Iterable[PodSet], nodes: Sequence[Node], users: Mapping[str, int], limit: int) -> int:
     """First fit in the given order, on copies of the nodes."""
-    copies = [Node(node.obj, node.allocatable, dict(node.used), list(node.pods)) for node in nodes]
+    copies = [node.copy() for node in nodes]
     copies.sort(key=lambda node: users[node.name])
     placed = 0
     for item in sets:

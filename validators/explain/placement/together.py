@@ -8,10 +8,10 @@ from decimal import Decimal
 
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.cluster.pods.quantities import Amounts, readable, total
-from kubeflow_volcano.text import counted
+from kubeflow_volcano.text import counted, few
 from kubeflow_volcano.validators.explain.model import Finding, Situation, finding
 from kubeflow_volcano.validators.explain.placement.filters import refusals
-from kubeflow_volcano.validators.explain.placement.limits import keeps_apart, most_that_fit
+from kubeflow_volcano.validators.explain.placement.limits import keeps_apart, keeps_together, most_that_fit
 from kubeflow_volcano.validators.explain.placement.nodes import Node, Refusal
 from kubeflow_volcano.validators.explain.placement.obstacles import Refusals, by_reasons, by_text, remedies
 from kubeflow_volcano.validators.explain.placement.pod_sets import PodSet, is_excluded
@@ -32,7 +32,7 @@ def not_together(sets: Sequence[PodSet], nodes: Sequence[Node], placed: int, abo
     """There is a node for each pod, but too few for as many as must start together."""
     needed = about.unscheduled
     most = most_that_fit(sets, about)
-    rules = keeps_apart(sets, nodes, needed)
+    rules, claims = keeps_apart(sets, nodes, needed), keeps_together(sets, nodes, needed)
     requests = total({name: amount * item.count for name, amount in item.wish.requests.items()} for item in sets)
     usable = [node for node in nodes if any(not is_excluded(item, node, nodes) for item in sets)]
     free = {name: sum((max(node.free(name), _ZERO) for node in usable), _ZERO) for name in requests}
@@ -47,13 +47,14 @@ def not_together(sets: Sequence[PodSet], nodes: Sequence[Node], placed: int, abo
     )
     closed = _closing([node for node in nodes if node not in usable], sets[0], nodes)
     never = most < needed
+    why = _why(rules, claims, short, free)
     when = f", and for {most} once all other pods have ended" if never else ""
     return finding(
         _REASONS[single, never],
-        f"there is room for {placed} of the {needed} {which} at the same time{when}. {_why(rules, short, free)}, on "
+        f"there is room for {placed} of the {needed} {which} at the same time{when}. {why}, on "
         f"the {len(usable)} of {counted(len(nodes), 'node')} that accept such pods.",
         needed=f"room for {counted(needed, 'pod')} at the same time{'' if single else together}.",
-        todo=_todo(about, rules, _openable(closed, sets, nodes, about) if never else {}, never=never),
+        todo=_todo(about, rules, claims, _openable(closed, sets, nodes, about) if never else {}, never=never),
         objects=[ref] if (ref := about.group_ref) else [about.job.ref],
         details=[
             *(f"{item.title}: {_listed(item.wish.requests)} each" for item in sets),
@@ -63,7 +64,9 @@ def not_together(sets: Sequence[PodSet], nodes: Sequence[Node], placed: int, abo
     )
 
 
-def _why(rules: Sequence[str], short: Amounts, free: Amounts) -> str:
+def _why(rules: Sequence[str], claims: Sequence[str], short: Amounts, free: Amounts) -> str:
+    if claims:
+        return f"Their requests would fit, but the unbound claim {few(claims)} keeps them on one node"
     if rules:
         return f"Their requests would fit, but {', '.join(rules)} keeps them apart"
     numbers = ", ".join(f"{readable(name, short[name])} {name}, {_left(name, free[name])} free" for name in short)
@@ -96,14 +99,18 @@ def _anywhere(pod: Object) -> Object:
     return {**pod, "spec": {**pod["spec"], **everything}}
 
 
-def _todo(about: Situation, rules: Sequence[str], closed: Refusals, *, never: bool) -> str:
+def _todo(about: Situation, rules: Sequence[str], claims: Sequence[str], closed: Refusals, *, never: bool) -> str:
     """What to do; `closed` are nodes that the gang would fit on."""
     wait = "" if never else "wait until other pods end, "
-    if rules:
+    first = remedies(closed)
+    if claims:
+        first += [] if never else ["wait until other pods end"]
+        last = "use a claim that is bound to a volume which all nodes reach, or make the gang fit on one node."
+    elif rules:
         last = f"{wait}add nodes, change {' and '.join(rules)}, or recreate the job with fewer replicas."
     else:
         last = f"{wait}add nodes, or make the job request less: {_ways_to_request_less(about)}."
-    return "; or ".join([*remedies(closed), last])
+    return "; or ".join([*first, last])
 
 
 def _ways_to_request_less(about: Situation) -> str:

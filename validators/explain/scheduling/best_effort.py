@@ -1,6 +1,8 @@
-"""Pods without requests: Volcano's action backfill places them one after the other, outside of their gang.
+"""Pods without requests: a gang starts without them, and action backfill places them one after the other.
 
-Before v1.12.0 it stops at the first one that fits no node, and all behind it wait (volcano-sh/volcano#4028).
+Volcano counts those that wait as placed, also where no node accepts them (IsReady of pkg/scheduler/api/job_info.go,
+v1.8.0 to v1.12.0). Before v1.12.0, backfill stops at the first one that fits no node, and all behind it wait
+(volcano-sh/volcano#4028).
 """
 
 from __future__ import annotations
@@ -27,16 +29,15 @@ _CLAIM = "persistentvolumeclaim"
 
 
 def best_effort(situation: Situation) -> Iterator[Finding]:
-    """Pods without requests start without their gang, and wait behind a pod of another job that fits no node."""
-    alone = [pod for pod in situation.placed if _is_best_effort(pod)]
-    if alone and situation.unscheduled > 0:
+    """A gang starts without its pods that have no requests, which wait behind a pod that fits no node."""
+    if situation.placed and situation.unscheduled > 0 and any(map(_is_best_effort, situation.pods)):
         yield finding(
             "NotHeldTogether",
-            f"{counted(len(alone), 'pod')} of the job got a node before the whole gang: Volcano does not hold back "
-            "pods without resource requests (volcano-sh/volcano#645).",
+            f"{counted(len(situation.placed), 'pod')} of the job got a node before the whole gang: Volcano does not "
+            "wait for pods without resource requests (volcano-sh/volcano#645).",
             needed="requests in the pod template, so that all pods start together.",
             todo="set requests for the job's containers.",
-            objects=[Ref.of(pod) for pod in alone],
+            objects=[Ref.of(pod) for pod in situation.pods if _is_best_effort(pod)],
             blocks=False,
         )
     waiting = [pod for pod in situation.unplaced if _is_best_effort(pod)]
@@ -68,8 +69,8 @@ def ran_in_part(situation: Situation) -> Iterator[Finding]:
     what = f"{counted(len(never), 'pod')} of it never had a node" if never else "it may have run in part"
     yield finding(
         "NotHeldTogether",
-        f"the job has ended, and {what}: Volcano does not hold back pods without resource requests until the gang is "
-        "whole (volcano-sh/volcano#645).",
+        f"the job has ended, and {what}: Volcano does not wait for pods without resource requests "
+        "(volcano-sh/volcano#645).",
         needed="requests in the pod template, so that all pods start together.",
         todo="set requests for the job's containers, and recreate the job.",
         objects=[Ref.of(pod) for pod in never or members],

@@ -9,7 +9,7 @@ import pytest
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.validators.explain.model import Explanation
 from kubeflow_volcano.validators.subjects.pods import PodNotes
-from tests.samples.jobs import explained, group, member, reasons, tfjob
+from tests.samples.jobs import explained, group, member, node, reasons, tfjob
 
 
 def on_node(
@@ -93,3 +93,24 @@ def test_an_init_container_that_waits_for_a_pod_with_trouble_is_a_consequence() 
     around = group(job, 2, phase="Running"), waiting
     assert reasons(explained(job, *around, failing)) == ["ImageMissing"]
     assert reasons(explained(job, *around, member(job, 1, on="n1"))) == ["InitContainerRuns"]
+
+
+def test_a_container_that_is_about_to_be_restarted_shows_its_exit_code() -> None:
+    ended = {"terminated": {"exitCode": 3, "reason": "Error"}}
+    job = tfjob(workers=1)
+    container = {"name": "c", "image": "example/image:v1", "restartCount": 2, "state": ended}
+    pod = member(job, 0, on="n1", ready=False, status={"phase": "Running", "containerStatuses": [container]})
+    notes = {pod["metadata"]["uid"]: PodNotes((), "no data")}
+    (found,) = explained(job, group(job, 1, phase="Running"), pod, notes=notes).findings
+    assert (found.reason, found.details) == ("ContainerFails", ("no data",))
+    assert "container c ends with exit code 3 (2 restarts)" in found.problem.found
+
+
+def test_a_pod_on_a_node_that_is_missing_or_not_ready() -> None:
+    job = tfjob(workers=1)
+    around = group(job, 1, phase="Running"), member(job, 0, on="ghost", status={"phase": "Pending"}, ready=False)
+    assert reasons(explained(job, *around)) == ["NodeMissing"]
+    lost = node("ghost")
+    lost["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
+    assert reasons(explained(job, *around, lost)) == ["NodeNotReady"]
+    assert "NodeMissing" not in reasons(explained(job, *around, node("ghost")))

@@ -6,7 +6,7 @@ from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object
 from tests.samples.facts import instant
-from tests.samples.jobs import SPACE, event, explained, group, reasons, tfjob
+from tests.samples.jobs import SPACE, event, explained, group, member, reasons, tfjob
 
 MOUNTED = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
 
@@ -78,3 +78,36 @@ def test_a_volume_of_one_node_holds_the_pods_there() -> None:
     found = answer(claim("Bound", volumeName="v"), volume)
     assert reasons(found) == ["NoNodeFitsVolume"]
     assert "cannot reach the volume of claim data" in found.findings[0].details[0]
+
+
+def test_pods_that_share_a_claim_which_is_not_bound_start_on_one_node_or_not_at_all() -> None:
+    """Volcano places them in one session, in which the first one fixes the node of the claim."""
+    around = claim("Pending", storageClassName="fast"), storage_class("WaitForFirstConsumer")
+
+    def told(workers: int, *more: Object) -> Any:
+        job = tfjob(workers=workers, template=MOUNTED)
+        return explained(job, group(job, workers), *around, *more)
+
+    assert reasons(told(4)) == ["Unexplained"]
+    (found,) = told(5).findings
+    assert found.reason == "GangNeverFits"
+    assert "room for 4 of the 5 pods" in found.problem.found
+    assert "but the unbound claim data keeps them on one node" in found.problem.found
+    assert found.problem.todo.startswith("use a claim that is bound to a volume which all nodes reach")
+    other = tfjob("other")
+    (waits,) = told(4, group(other, phase="Running"), *(member(other, n, on=f"n{n + 1}") for n in range(2))).findings
+    assert waits.reason == "GangDoesNotFit"
+    assert waits.problem.todo.startswith("wait until other pods end; or use a claim")
+    bound = claim("Bound", storageClassName="fast", volumeName="pv")
+    job = tfjob(workers=5, template=MOUNTED)
+    assert reasons(explained(job, group(job, 5), bound, around[1])) == ["Unexplained"]
+
+
+def test_roles_that_share_a_claim_go_to_one_node_together() -> None:
+    job = tfjob(workers=3, template=MOUNTED)
+    replicas = job["spec"]["tfReplicaSpecs"]
+    replicas["PS"] = {**replicas["Worker"], "replicas": 2}
+    around = claim("Pending", storageClassName="fast"), storage_class("WaitForFirstConsumer")
+    (found,) = explained(job, group(job, 5), *around).findings
+    assert found.reason == "GangNeverFits"
+    assert "and for 4 once all other pods have ended" in found.problem.found

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+import pytest
+
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.validators.explain.scheduling.shares import Share, divide
 from tests.samples.jobs import explained, group, healthy, member, reasons, tfjob
@@ -96,9 +98,10 @@ def test_a_pod_of_another_namespace_that_lacks_its_claim_stops_those_behind_it()
     assert reasons(explained(*asked)) == ["BehindBestEffort"]
 
 
-def test_pods_without_requests_start_without_their_gang() -> None:
+@pytest.mark.parametrize("cpu", ["0", "1"])
+def test_a_gang_does_not_wait_for_its_pods_without_requests(cpu: str) -> None:
     job = tfjob(workers=2, cpu="0")
-    parts = [member(job, 0, on="n1", cpu="0"), member(job, 1, cpu="0")]
+    parts = [member(job, 0, on="n1", cpu=cpu), member(job, 1, cpu="0")]
     found = {item.reason: item.blocks for item in explained(job, group(job, 2, phase="Inqueue"), *parts).findings}
     assert found["NotHeldTogether"] is False
     asks = [member(job, 0, on="n1"), member(job, 1)]
