@@ -7,29 +7,19 @@ from __future__ import annotations
 
 import copy
 import re
-import time
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
-from kubeflow_volcano.catalog.images.probes import PAUSE
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.validators.explain.model import Explanation, Finding, State
-from kubeflow_volcano.validators.explain.reading.situation import read_situation
-from kubeflow_volcano.validators.explain.stages import explain
+from kubeflow_volcano.cluster.objects import Object
 from tests.integration.breaking import space
+from tests.integration.explaining import GPU, LABELS, LITTLE, SIMULATED, Jobs, job
 from tests.waiting import until
 
 pytestmark = pytest.mark.cluster
 
-SIMULATED = [{"key": "kwok.x-k8s.io/node", "operator": "Exists"}]
-GPU: Object = {"resources": {"requests": {"cpu": "10m", "nvidia.com/gpu": "1"}, "limits": {"nvidia.com/gpu": "1"}}}
-LITTLE: Object = {"resources": {"requests": {"cpu": "10m"}}}
-LABELS = {"app": "apart"}
 SELECTOR = {"labelSelector": {"matchLabels": LABELS}}
-SECONDS_WITHOUT_A_START = 15
 
 
 @pytest.fixture(scope="module")
@@ -38,132 +28,53 @@ def home(cluster: Cluster) -> Iterator[str]:
         yield name
 
 
-@pytest.fixture(autouse=True)
-def empty(cluster: Cluster, home: str) -> Iterator[None]:
-    """No job is left for the next test."""
-    yield
-    for kind in ("MPIJob", "PyTorchJob", "TFJob"):
-        for item in cluster.list("kubeflow.org/v1", kind, namespace=home).items:
-            cluster.delete(Ref.of(item), uid=item["metadata"]["uid"])
-    for item in cluster.list("batch.volcano.sh/v1alpha1", "Job", namespace=home).items:
-        cluster.delete(Ref.of(item), uid=item["metadata"]["uid"])
-    until(lambda: not cluster.list("v1", "Pod", namespace=home).items)
-
-
-def job(name: str, roles: dict[str, int], container: Object = LITTLE, kind: str = "PyTorchJob", **spec: Any) -> Object:
-    """A job of the training operator; `spec` is that of its pods, and `policy` its scheduling policy."""
-    field, main = {
-        "MPIJob": ("mpiReplicaSpecs", "mpi"),
-        "PyTorchJob": ("pytorchReplicaSpecs", "pytorch"),
-        "TFJob": ("tfReplicaSpecs", "tensorflow"),
-    }[kind]
-    policy = spec.pop("policy", {})
-    pod = {"terminationGracePeriodSeconds": 0, "containers": [{"name": main, "image": PAUSE, **container}], **spec}
-    template = {"metadata": {"labels": LABELS}, "spec": pod}
-    replicas = {
-        role: {"replicas": count, "restartPolicy": "OnFailure", "template": template} for role, count in roles.items()
-    }
-    return {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": kind,
-        "metadata": {"name": name},
-        "spec": {field: replicas, "runPolicy": {"schedulingPolicy": policy}},
-    }
-
-
-class Jobs:
-    """Jobs in a namespace, and what is said of them."""
-
-    def __init__(self, cluster: Cluster, namespace: str) -> None:
-        self.cluster, self.namespace = cluster, namespace
-
-    def create(self, obj: Object) -> Object:
-        return self.cluster.create({**obj, "metadata": {**obj["metadata"], "namespace": self.namespace}})
-
-    def delete(self, obj: Object) -> None:
-        ref = Ref.of(obj)
-        self.cluster.delete(ref, uid=obj["metadata"]["uid"])
-        until(lambda: self.cluster.get(ref) is None)
-        until(lambda: not self.of_job(ref.name))
-
-    def of_job(self, name: str) -> list[Object]:
-        pods = self.cluster.list("v1", "Pod", namespace=self.namespace).items
-        return [pod for pod in pods if pod["metadata"]["name"].startswith(f"{name}-")]
-
-    def explained(self, name: str) -> Explanation:
-        return explain(read_situation(self.cluster, self.namespace, name))
-
-    def cause(self, name: str, reason: str) -> Finding:
-        """The only cause, once it is this one."""
-
-        def found() -> Finding | None:
-            causes = [item for item in self.explained(name).findings if item.blocks]
-            return causes[0] if [item.reason for item in causes] == [reason] else None
-
-        return until(found, every=1)
-
-    def starts(self, name: str) -> None:
-        until(lambda: self.explained(name).state is State.STARTED, every=1)
-
-    def stays(self, name: str) -> None:
-        """No pod of it gets a node, for some seconds."""
-        end = time.monotonic() + SECONDS_WITHOUT_A_START
-        while time.monotonic() < end:
-            assert not [pod for pod in self.of_job(name) if pod["spec"].get("nodeName")]
-            time.sleep(1)
-
-    def again(self, wrong: Object, right: Object) -> None:
-        """Recreate the job as the remedy says; it starts."""
-        self.delete(wrong)
-        self.create(right)
-        self.starts(right["metadata"]["name"])
-
-
 @pytest.fixture
-def jobs(cluster: Cluster, home: str) -> Jobs:
-    return Jobs(cluster, home)
+def jobs(cluster: Cluster, home: str) -> Iterator[Jobs]:
+    found = Jobs(cluster, home)
+    yield found
+    found.remove_all()
 
 
 def test_the_second_of_two_jobs_waits_for_the_first_and_needs_no_toleration(jobs: Jobs) -> None:
     """Its pods do not exist yet; admission would make them tolerate the taint of GPU nodes."""
-    first = jobs.create(job("first", {"Master": 1, "Worker": 2}, GPU))
+    jobs.create(job("first", {"Master": 1, "Worker": 2}, GPU))
     jobs.starts("first")
     jobs.create(job("second", {"Master": 1, "Worker": 2}, GPU))
     found = jobs.cause("second", "GangDoesNotFit")
     assert not jobs.of_job("second")
     assert "room for 1 of the 3 pods" in found.problem.found
     assert found.problem.todo.startswith("wait until other pods end")
-    jobs.delete(first)
+    jobs.delete("first")
     jobs.starts("second")
 
 
 def test_a_gang_larger_than_the_cluster_is_not_told_to_wait_and_never_starts(jobs: Jobs) -> None:
-    wrong = jobs.create(job("large", {"Master": 1, "Worker": 4}, GPU))
+    jobs.create(job("large", {"Master": 1, "Worker": 4}, GPU))
     found = jobs.cause("large", "GangNeverFits")
     assert "for 4 once all other pods have ended" in found.problem.found
     assert "fewer replicas" in found.problem.todo
     assert "wait" not in found.problem.todo
     jobs.stays("large")
-    jobs.again(wrong, job("large", {"Master": 1, "Worker": 3}, GPU))
+    jobs.again("large", job("large", {"Master": 1, "Worker": 3}, GPU))
 
 
 def test_resources_that_the_cluster_does_not_have_are_never_admitted(jobs: Jobs) -> None:
     roles = {"Master": 1, "Worker": 1}
-    wrong = jobs.create(job("much", roles, policy={"minResources": {"cpu": "10000"}}))
+    jobs.create(job("much", roles, policy={"minResources": {"cpu": "10000"}}))
     found = jobs.cause("much", "MinResourcesTooHigh")
     assert "without them" in found.problem.todo
     jobs.stays("much")
-    jobs.again(wrong, job("much", roles))
+    jobs.again("much", job("much", roles))
 
 
 def test_room_that_an_admitted_gang_keeps_is_named_with_the_gang(jobs: Jobs) -> None:
-    holder = jobs.create(job("holder", {"Master": 1, "Worker": 2}, GPU, nodeSelector={"no": "where"}))
+    jobs.create(job("holder", {"Master": 1, "Worker": 2}, GPU, nodeSelector={"no": "where"}))
     until(lambda: jobs.explained("holder").situation.phase == "Inqueue", every=1)
     jobs.create(job("behind", {"Master": 1, "Worker": 1}, GPU))
     found = jobs.cause("behind", "ReservedByOthers")
     assert found.details == (f"PodGroup {jobs.namespace}/holder: 3 nvidia.com/gpu",)
     assert "delete jobs" in found.problem.todo
-    jobs.delete(holder)
+    jobs.delete("holder")
     jobs.starts("behind")
 
 
@@ -192,14 +103,14 @@ def test_one_pod_for_each_node_takes_more_nodes_or_fewer_replicas(
     def of(workers: int) -> Object:
         return job("apart", {"Worker": workers}, container, "TFJob", tolerations=SIMULATED, **copy.deepcopy(spec))
 
-    wrong = jobs.create(of(9))
+    jobs.create(of(9))
     found = jobs.cause("apart", "GangNeverFits").problem
     assert f"Their requests would fit, but {rule} keeps them apart" in found.found
     assert "smaller requests" not in found.todo
     jobs.stays("apart")
     most = re.search(r"for (\d+) once all other pods have ended", found.found)
     assert most
-    jobs.again(wrong, of(int(most[1])))
+    jobs.again("apart", of(int(most[1])))
 
 
 def test_pods_that_spread_over_a_label_that_no_node_has_go_nowhere(jobs: Jobs) -> None:
@@ -207,36 +118,36 @@ def test_pods_that_spread_over_a_label_that_no_node_has_go_nowhere(jobs: Jobs) -
         rule = {"topologyKey": key, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", **SELECTOR}
         return job("spread", {"Worker": 3}, kind="TFJob", tolerations=SIMULATED, topologySpreadConstraints=[rule])
 
-    wrong = jobs.create(over("example.org/rack"))
+    jobs.create(over("example.org/rack"))
     found = jobs.cause("spread", "NoNodeFitsSpreadKey")
     assert "lacks the label example.org/rack" in found.problem.found
     assert "change their topologyKey" in found.problem.todo
     jobs.stays("spread")
-    jobs.again(wrong, over("kubernetes.io/hostname"))
+    jobs.again("spread", over("kubernetes.io/hostname"))
 
 
 def test_an_mpijob_without_launcher_is_refused_by_its_operator(jobs: Jobs) -> None:
-    wrong = jobs.create(job("mpi", {"Worker": 2}, GPU, kind="MPIJob"))
+    jobs.create(job("mpi", {"Worker": 2}, GPU, kind="MPIJob"))
     found = jobs.cause("mpi", "SpecInvalid")
     assert found.problem.todo == "recreate the job with a Launcher."
     assert not found.changes
-    jobs.again(wrong, job("mpi", {"Launcher": 1, "Worker": 2}, GPU, kind="MPIJob"))
+    jobs.again("mpi", job("mpi", {"Launcher": 1, "Worker": 2}, GPU, kind="MPIJob"))
 
 
 def test_a_pod_template_that_the_api_server_refuses_is_told_before_any_pod_is_tried(jobs: Jobs) -> None:
     """The PodGroup of the gang waits, so that its controller has not tried to create a pod."""
     mounts = {**GPU, "volumeMounts": [{"name": "nothing", "mountPath": "/data"}]}
-    first = jobs.create(job("before", {"Master": 1, "Worker": 2}, GPU))
+    jobs.create(job("before", {"Master": 1, "Worker": 2}, GPU))
     jobs.starts("before")
-    wrong = jobs.create(job("mounts", {"Master": 1, "Worker": 2}, mounts))
+    jobs.create(job("mounts", {"Master": 1, "Worker": 2}, mounts))
     jobs.cause("mounts", "PodInvalid")
     assert not jobs.of_job("mounts")
-    jobs.delete(first)
+    jobs.delete("before")
     jobs.stays("mounts")
-    jobs.again(wrong, job("mounts", {"Master": 1, "Worker": 2}, GPU))
+    jobs.again("mounts", job("mounts", {"Master": 1, "Worker": 2}, GPU))
 
 
 def test_a_job_without_replicas_runs_nothing(jobs: Jobs) -> None:
-    wrong = jobs.create(job("none", {"Worker": 0}, kind="TFJob"))
+    jobs.create(job("none", {"Worker": 0}, kind="TFJob"))
     until(lambda: [item.reason for item in jobs.explained("none").findings] == ["NoReplicas"], every=1)
-    jobs.again(wrong, job("none", {"Worker": 1}, kind="TFJob"))
+    jobs.again("none", job("none", {"Worker": 1}, kind="TFJob"))

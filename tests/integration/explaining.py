@@ -1,0 +1,108 @@
+"""Jobs of a test in a namespace of their own, and what `explain job` says of them."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from kubeflow_volcano.catalog.images.probes import PAUSE
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.validators.explain.model import Explanation, Finding, State
+from kubeflow_volcano.validators.explain.reading.situation import read_situation
+from kubeflow_volcano.validators.explain.stages import explain
+from tests.waiting import until
+
+__all__ = ["GPU", "LABELS", "LITTLE", "SIMULATED", "Jobs", "job"]
+
+SIMULATED = [{"key": "kwok.x-k8s.io/node", "operator": "Exists"}]
+GPU: Object = {"resources": {"requests": {"cpu": "10m", "nvidia.com/gpu": "1"}, "limits": {"nvidia.com/gpu": "1"}}}
+LITTLE: Object = {"resources": {"requests": {"cpu": "10m"}}}
+LABELS = {"app": "apart"}
+_KINDS = (
+    *(("kubeflow.org/v1", kind) for kind in ("MPIJob", "PyTorchJob", "TFJob")),
+    ("batch.volcano.sh/v1alpha1", "Job"),
+)
+
+
+def job(name: str, roles: dict[str, int], container: Object = LITTLE, kind: str = "PyTorchJob", **spec: Any) -> Object:
+    """A job of the training operator; `spec` is that of its pods, and `policy` its scheduling policy."""
+    field, main = {
+        "MPIJob": ("mpiReplicaSpecs", "mpi"),
+        "PyTorchJob": ("pytorchReplicaSpecs", "pytorch"),
+        "TFJob": ("tfReplicaSpecs", "tensorflow"),
+    }[kind]
+    policy = spec.pop("policy", {})
+    pod = {"terminationGracePeriodSeconds": 0, "containers": [{"name": main, "image": PAUSE, **container}], **spec}
+    template = {"metadata": {"labels": LABELS}, "spec": pod}
+    replicas = {
+        role: {"replicas": count, "restartPolicy": "OnFailure", "template": template} for role, count in roles.items()
+    }
+    return {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": kind,
+        "metadata": {"name": name},
+        "spec": {field: replicas, "runPolicy": {"schedulingPolicy": policy}},
+    }
+
+
+class Jobs:
+    """Jobs in a namespace, and what is said of them."""
+
+    def __init__(self, cluster: Cluster, namespace: str) -> None:
+        self.cluster, self.namespace = cluster, namespace
+
+    def create(self, obj: Object) -> Object:
+        return self.cluster.create({**obj, "metadata": {**obj["metadata"], "namespace": self.namespace}})
+
+    def ref(self, name: str) -> Ref:
+        """The job of that name."""
+        found = (Ref(version, kind, self.namespace, name) for version, kind in _KINDS)
+        return next(ref for ref in found if self.cluster.get(ref))
+
+    def delete(self, name: str) -> None:
+        ref = self.ref(name)
+        live = self.cluster.get(ref)
+        assert live is not None
+        self.cluster.delete(ref, uid=live["metadata"]["uid"])
+        until(lambda: self.cluster.get(ref) is None)
+        until(lambda: not self.of_job(name))
+
+    def of_job(self, name: str) -> list[Object]:
+        pods = self.cluster.list("v1", "Pod", namespace=self.namespace).items
+        return [pod for pod in pods if pod["metadata"]["name"].startswith(f"{name}-")]
+
+    def explained(self, name: str) -> Explanation:
+        return explain(read_situation(self.cluster, self.namespace, name))
+
+    def cause(self, name: str, reason: str) -> Finding:
+        """The only cause, once it is this one."""
+
+        def found() -> Finding | None:
+            causes = [item for item in self.explained(name).findings if item.blocks]
+            return causes[0] if [item.reason for item in causes] == [reason] else None
+
+        return until(found, every=1)
+
+    def starts(self, name: str) -> None:
+        until(lambda: self.explained(name).state is State.STARTED, every=1)
+
+    def stays(self, name: str, seconds: float = 15) -> None:
+        """No pod of it gets a node, for some seconds."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            assert not [pod for pod in self.of_job(name) if pod["spec"].get("nodeName")]
+            time.sleep(1)
+
+    def again(self, name: str, right: Object) -> None:
+        """Recreate the job as the remedy says; it starts."""
+        self.delete(name)
+        self.create(right)
+        self.starts(name)
+
+    def remove_all(self) -> None:
+        """No job is left for the next test."""
+        for version, kind in _KINDS:
+            for item in self.cluster.list(version, kind, namespace=self.namespace).items:
+                self.cluster.delete(Ref.of(item), uid=item["metadata"]["uid"])
+        until(lambda: not self.cluster.list("v1", "Pod", namespace=self.namespace).items)
