@@ -71,7 +71,8 @@ objects:
   elements: dict
   sample: [{"object": "Deployment volcano-system/volcano-scheduler", "action": "created", "component": "volcano"}]
 exit_code:
-  description: If nothing could be started, why, as with python -m validators; 2 for unusable settings, 5 for a lock.
+  description: >-
+    If nothing could be started, why, as with C(kubeflow-volcano validate); 2 for unusable settings, 5 for a lock.
   returned: failure
   type: int
 started:

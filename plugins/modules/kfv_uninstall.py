@@ -57,7 +57,8 @@ kept:
   elements: dict
   sample: [{"object": "PersistentVolumeClaim kubeflow/katib-mysql", "why": "it may hold people's work", "todo": "…"}]
 exit_code:
-  description: If nothing could be started, why, as with python -m validators; 2 for unusable settings, 5 for a lock.
+  description: >-
+    If nothing could be started, why, as with C(kubeflow-volcano validate); 2 for unusable settings, 5 for a lock.
   returned: failure
   type: int
 seconds:

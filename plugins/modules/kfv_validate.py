@@ -125,7 +125,7 @@ problems:
   type: list
   elements: dict
 exit_code:
-  description: 0 if the gate is met, else why not; the exit codes of C(python -m validators).
+  description: 0 if the gate is met, else why not; the exit codes of C(kubeflow-volcano validate).
   returned: always
   type: int
 report:
