@@ -20,6 +20,7 @@ from tests.places import ROOT
 
 __all__ = [
     "CLUSTER_PAGES",
+    "COLLECTION_PAGE",
     "HOST_PAGES",
     "LANGUAGES",
     "PAGES",
@@ -52,6 +53,8 @@ HOST_PAGES = (
     Path("roles/preflight/README.md"),
 )
 """Pages whose commands are run on test hosts."""
+COLLECTION_PAGE = Path("docs/collection.md")
+"""The page whose commands are run without a checkout."""
 
 _FENCE = re.compile(r"^( *)```(\S*)$")
 _NOTE = re.compile(r"<!-- (.+) -->")
@@ -130,5 +133,5 @@ def without_heredocs(text: str) -> str:
 
 def run_pages() -> list[Path]:
     """Pages with commands that a test runs on a rehearsal cluster; translations have the same."""
-    chosen = [page for page in PAGES if page not in {*TRANSLATIONS, *HOST_PAGES}]
+    chosen = [page for page in PAGES if page not in {*TRANSLATIONS, *HOST_PAGES, COLLECTION_PAGE}]
     return [page for page in chosen if any(block.runs for block in blocks(page))]

@@ -17,17 +17,22 @@ from typing import Any
 
 import yaml
 
+from kubeflow_volcano.command.main import COMMANDS
 from kubeflow_volcano.rollout.settings.variables import complete
 from tests.pages.blocks import without_heredocs
 from tests.places import ROOT
 
-__all__ = ["commands", "problems_of_commands", "problems_of_variables"]
+__all__ = ["INSTALLED", "commands", "problems_of_commands", "problems_of_variables"]
 
 _PROGRAMS = frozenset(["$EDITOR", "base64", "cat", "cd", "cp", "date", "echo", "export", "git", "grep", "kubectl"])
-_PROGRAMS |= {"kustomize", "sed", "sleep"}
+_PROGRAMS |= {".", "ansible-builder", "ansible-galaxy", "kustomize", "pip", "python3", "sed", "sleep"}
 _PUNCTUATION = "();&|"
 _MADE_BY_READERS = ("mine", "new")
 """Inventories that pages tell to make."""
+INSTALLED = "~/.ansible/collections/ansible_collections/kubeflow_volcano/platform/"
+"""Where ansible-galaxy installs the collection, whose files are those of the checkout."""
+_COLLECTION = "kubeflow_volcano.platform."
+_CONSOLE_COMMAND = "import sys; from kubeflow_volcano.command.start import main; sys.exit(main())"
 _GROUPS = frozenset(("all", "control_plane", "kubernetes", "nodes"))
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _COMMAND_OPTION = re.compile(r"--[a-z][a-z-]+")
@@ -86,7 +91,7 @@ def _problems(words: Sequence[str]) -> Iterator[str]:
         yield from _of_make(rest)
     elif program == "requirements/setup.sh":
         yield from (f"no requirements/{name}.txt" for name in rest if not (ROOT / f"requirements/{name}.txt").is_file())
-    elif program.removeprefix(".venv/bin/") in {"ansible", "ansible-playbook", "python"}:
+    elif program.removeprefix(".venv/bin/") in {"ansible", "ansible-playbook", "kubeflow-volcano", "python"}:
         yield from _of_environment(program.removeprefix(".venv/bin/"), rest)
     elif program.startswith(".venv/bin/"):
         if not Path(sys.executable).with_name(program.removeprefix(".venv/bin/")).exists():
@@ -110,6 +115,9 @@ def _of_make(words: Sequence[str]) -> Iterator[str]:
 
 
 def _of_environment(program: str, words: Sequence[str]) -> Iterator[str]:
+    if program == "kubeflow-volcano":
+        yield from _of_console_command(words)
+        return
     if program == "python":
         if words[:1] != ["-m"] or importlib.util.find_spec(words[1]) is None:
             yield f"python cannot run {' '.join(words[:2])}"
@@ -125,6 +133,15 @@ def _of_environment(program: str, words: Sequence[str]) -> Iterator[str]:
         elif option == "--tags":
             yield from (f"no task has the tag {tag}" for tag in value.split(",") if tag not in _tags())
     yield from _missing_paths(word for word in words if word.startswith("playbooks/"))
+    named = [word.removeprefix(_COLLECTION) for word in words if word.startswith(_COLLECTION)]
+    yield from _missing_paths(f"playbooks/{name}.yml" for name in named)
+
+
+def _of_console_command(words: Sequence[str]) -> Iterator[str]:
+    if words[0] not in COMMANDS:
+        yield f"kubeflow-volcano has no command {words[0]}"
+        return
+    yield from _unknown_options(("kubeflow-volcano", words[0]), words[1:])
 
 
 def _subcommand(words: Sequence[str]) -> tuple[str, ...]:
@@ -142,8 +159,9 @@ def _unknown_options(command: tuple[str, ...], words: Sequence[str]) -> Iterator
 def _options(command: tuple[str, ...]) -> frozenset[str]:
     """The long options in the help of a command."""
     program, *rest = command
+    own = {"python": [sys.executable], "kubeflow-volcano": [sys.executable, "-c", _CONSOLE_COMMAND]}
     done = subprocess.run(
-        [Path(sys.executable) if program == "python" else Path(sys.executable).with_name(program), *rest, "--help"],
+        [*own.get(program, [Path(sys.executable).with_name(program)]), *rest, "--help"],
         capture_output=True,
         text=True,
         check=True,
@@ -154,9 +172,11 @@ def _options(command: tuple[str, ...]) -> frozenset[str]:
 
 
 def _missing_paths(paths: Iterator[str] | Sequence[str]) -> Iterator[str]:
-    for path in paths:
+    for given in paths:
+        path = given.removeprefix(INSTALLED)
         parts = Path(path).parts
-        if path.startswith("-") or (parts[0] == "inventory" and parts[1] in _MADE_BY_READERS):
+        made = parts[1] if parts[0] == "inventory" else parts[0]
+        if path.startswith("-") or made in _MADE_BY_READERS:
             continue
         if not (ROOT / path).exists():
             yield f"no {path}"
