@@ -7,9 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.pages.blocks import COLLECTION_PAGE, blocks
 from tests.pages.workplace import Workplace
+from tests.places import ROOT
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1800)]
 
@@ -32,3 +34,26 @@ def test_its_commands_install_from_two_files_and_end_as_it_says(kubeconfig: Path
     assert played.code == 0, played.output
     assert str(found[-1]) in played.output
     assert (empty / "reports/latest.html").exists()
+    assert _added_to_an_execution_environment(empty) == _declared()
+
+
+def _added_to_an_execution_environment(empty: Path) -> dict[str, list[str]]:
+    """What ansible-builder adds for the collection of the context that the page has made, as in the image's stages."""
+    programs, stage = empty / "kfv/bin", str(empty / "stage")
+    install = ["collection", "install", "-r", "requirements.yml", "--collections-path", stage]
+    context = empty / "context/_build"
+    subprocess.run([str(programs / "ansible-galaxy"), *install], cwd=context, check=True, stdout=subprocess.DEVNULL)
+    introspect = [str(programs / "ansible-builder"), "introspect", stage]
+    done = subprocess.run(introspect, check=True, stdout=subprocess.PIPE, text=True)
+    found = yaml.safe_load(done.stdout)
+    return {entry: [line.partition("  #")[0] for line in lines] for entry, lines in found.items()}
+
+
+def _declared() -> dict[str, list[str]]:
+    """Without what ansible-builder leaves to its own ansible-core."""
+    declared = yaml.safe_load((ROOT / "meta/execution-environment.yml").read_text("utf-8"))["dependencies"]
+    lines = {entry: (ROOT / file).read_text("utf-8").splitlines() for entry, file in declared.items()}
+    return {
+        entry: [line for line in found if not line.startswith(("#", "ansible-core", "PyYAML"))]
+        for entry, found in lines.items()
+    }
