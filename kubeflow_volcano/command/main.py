@@ -39,6 +39,10 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "list": Command("print every check in one line", partial(_of_validators, "list")),
     "rbac": Command("print the least permissions of a validation", partial(_of_validators, "rbac")),
+    "support-bundle": Command(
+        "write objects, events, logs and reports into one archive, without credentials",
+        partial(_of_validators, "support-bundle"),
+    ),
     "rehearsal": Command(
         "run a real Kubernetes on this machine: up, down, status, exec, logs",
         partial(rehearsal.main, program=f"{_PROGRAM} rehearsal"),

@@ -145,7 +145,7 @@ def _of_console_command(words: Sequence[str]) -> Iterator[str]:
 
 
 def _subcommand(words: Sequence[str]) -> tuple[str, ...]:
-    known = {"validators": {"explain", "list", "rbac"}}.get(words[1], set())
+    known = {"validators": {"explain", "list", "rbac", "support-bundle"}}.get(words[1], set())
     return tuple(word for word in words[2:3] if word in known)
 
 

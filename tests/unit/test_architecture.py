@@ -75,7 +75,7 @@ FLOORS: Mapping[str, Sequence[set[str]]] = {
         {"reading"},
         {"probes"},
         {"checks"},
-        {"hosts", "explain"},
+        {"hosts", "explain", "support"},
         {"report"},
         {"run"},
         {"cli"},

@@ -1,4 +1,4 @@
-"""The commands of `python -m validators`: validate, list, explain, rbac."""
+"""The commands of `python -m validators`: validate, list, explain, rbac, support-bundle."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kubeflow_volcano.problems import Exit, InvalidInput, NotWritten, Problem, ProblemsError
 from kubeflow_volcano.progress import silent, to_stderr
-from kubeflow_volcano.validators.cli import explaining, manual, rbac
+from kubeflow_volcano.validators.cli import explaining, manual, rbac, supporting
 from kubeflow_volcano.validators.cli.parser import PROGRAM, options, parse
 from kubeflow_volcano.validators.report import console
 from kubeflow_volcano.validators.run.clusters import directory_of, named, validate_all
@@ -130,5 +130,6 @@ _COMMANDS: Mapping[str | None, Callable[[argparse.Namespace], int]] = {
     "list": _list,
     "explain": _explain,
     "rbac": _rbac,
+    "support-bundle": lambda parsed: _print(supporting.support_bundle(parsed)),
 }
 """By the name on the command line; without one, a cluster is validated."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from kubeflow_volcano.catalog.gangs import GANG_SCHEDULERS
 from kubeflow_volcano.catalog.read import releases
 from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.validators.cli import supporting
 from kubeflow_volcano.validators.language.catalog import ENGLISH, LANGUAGES
 from kubeflow_volcano.validators.run.options import AUTO, Options
 
@@ -56,7 +57,9 @@ def parser(program: str = PROGRAM, *, only_validate: bool = False) -> argparse.A
 
 
 def _other_commands(whole: argparse.ArgumentParser, program: str) -> None:
-    commands = whole.add_subparsers(dest="command", metavar="{list,explain,rbac}", title="other commands")
+    commands = whole.add_subparsers(
+        dest="command", metavar="{list,explain,rbac,support-bundle}", title="other commands"
+    )
     _language(commands.add_parser("list", help="print every check in one line"), default=argparse.SUPPRESS)
     _explain(
         commands.add_parser(
@@ -72,6 +75,13 @@ def _other_commands(whole: argparse.ArgumentParser, program: str) -> None:
     _rbac(
         commands.add_parser(
             "rbac", help="print the least permissions of a run, for `kubectl apply -f -`", allow_abbrev=False
+        )
+    )
+    supporting.add_arguments(
+        commands.add_parser(
+            "support-bundle",
+            help="write objects, events, logs and reports into one archive, without credentials",
+            allow_abbrev=False,
         )
     )
 

@@ -1,0 +1,65 @@
+"""The command `support-bundle`."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import UTC, datetime
+from pathlib import Path
+
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.problems import InvalidInput, Problem, Unreachable
+from kubeflow_volcano.progress import to_stderr
+from kubeflow_volcano.text import counted
+from kubeflow_volcano.validators.support.bundle import reports_in, write
+from kubeflow_volcano.validators.support.gathering import gather, platform_namespaces
+
+__all__ = ["add_arguments", "support_bundle"]
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    command.add_argument("--kubeconfig", type=Path, metavar="FILE", help="default: $KUBECONFIG, ~/.kube/config")
+    command.add_argument("--context", metavar="NAME", help="default: the kubeconfig's current context")
+    command.add_argument(
+        "--namespace",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a namespace of users to add, with the logs of its pods; repeatable",
+    )
+    command.add_argument("--report-dir", type=Path, default=Path("reports"), metavar="DIR", help="default: reports")
+    command.add_argument("--output", type=Path, metavar="FILE", help="default: kubeflow-volcano-support-<time>.tar.gz")
+
+
+def support_bundle(parsed: argparse.Namespace) -> str:
+    """Write the bundle; returns what to tell about it.
+
+    Raises:
+        InvalidInput: a namespace that does not exist.
+        NotWritten: the file cannot be written.
+        Unreachable: the API server does not answer, or namespaces may not be listed.
+    """
+    now = datetime.now(UTC)
+    target: Path = parsed.output or Path(f"kubeflow-volcano-support-{now:%Y%m%dT%H%M%SZ}.tar.gz")
+    cluster = Cluster.connect(parsed.kubeconfig, parsed.context)
+    try:
+        own = platform_namespaces(cluster)
+        known = {obj["metadata"]["name"] for obj in cluster.list("v1", "Namespace").items}
+    except ApiError as error:
+        todo = "use an account that may list namespaces, as `kubeflow-volcano rbac` grants it."
+        raise Unreachable(Problem(f"namespaces cannot be listed: {error}.", "the right to list them.", todo)) from error
+    if absent := [name for name in parsed.namespace if name not in known]:
+        raise InvalidInput(
+            Problem(f"--namespace {', '.join(absent)}.", "namespaces of this cluster.", "correct the name.")
+        )
+    namespaces = tuple(dict.fromkeys((*own, *parsed.namespace)))
+    found = gather(cluster, namespaces, taken=f"{now:%Y-%m-%dT%H:%M:%SZ}", progress=to_stderr())
+    files = found.files | reports_in(parsed.report_dir)
+    write(files, target, taken=int(now.timestamp()))
+    lacking = f"; {counted(len(found.lacking), 'thing')} could not be had (lacking.txt)" if found.lacking else ""
+    return (
+        f"{target}: {counted(len(files), 'file')} from {counted(len(namespaces), 'namespace')}{lacking}.\n"
+        "Values of environment variables and what looks like a credential are hidden, Secrets are not in it. Names of "
+        "hosts, images and people are: look through it before you send it.\n"
+    )
