@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ import yaml
 
 from kubeflow_volcano.catalog.images.probes import PAUSE
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.validators.__main__ import main
 from kubeflow_volcano.validators.explain.manifest.judging import judge
@@ -99,6 +100,109 @@ def test_the_corrected_manifest_is_taken_by_a_strict_server_and_starts_as_a_gang
     pods = cluster.list("v1", "Pod", namespace=home, labels="training.kubeflow.org/job-name=tutorial").items
     assert [pod["spec"]["schedulerName"] for pod in pods] == ["volcano", "volcano"]
     cluster.delete(Ref.of(made), uid=made["metadata"]["uid"])
+
+
+TRAPS = """\
+apiVersion: scheduling.incubator.k8s.io/v1alpha1
+kind: PodGroup
+metadata: {name: by-hand}
+spec: {minMember: 1}
+---
+apiVersion: scheduling.sigs.dev/v1alpha2
+kind: Queue
+metadata: {name: by-hand}
+spec: {weight: 1}
+---
+apiVersion: kubeflow.org/v1
+kind: TFJob
+metadata: {name: of-the-spec}
+spec:
+  schedulerName: kube-batch
+  tfReplicaSpecs:
+    PS: &alike
+      template: {spec: {containers: [{name: tensorflow, image: a, resources: {requests: {cpu: 10m}}}]}}
+    Worker: *alike
+---
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: of-a-role}
+spec:
+  pytorchReplicaSpecs:
+    Master:
+      replicas: 1
+      schedulerName: volcano
+      template: {spec: {containers: [{name: pytorch, image: a, resources: {requests: {cpu: 10m}}}]}}
+---
+apiVersion: kubeflow.org/v1
+kind: MPIJob
+metadata: {name: of-a-template}
+spec:
+  mpiReplicaSpecs:
+    Launcher:
+      template:
+        schedulerName: volcano
+        spec: {containers: [{name: mpi, image: a, resources: {requests: {cpu: 10m}}}]}
+    Worker: {template: {spec: {containers: [{name: mpi, image: a, resources: {requests: {cpu: 10m}}}]}}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: workload}
+spec:
+  schedulerName: volcano
+  selector: {matchLabels: {a: b}}
+  template:
+    metadata: {labels: {a: b}}
+    spec:
+      schedulerName: kube-batch
+      containers: [{name: c, image: gcr.io/ml-pipeline/mysql:8, resources: {requests: {cpu: 10m}}}]
+---
+apiVersion: v1
+kind: List
+items:
+  - apiVersion: batch/v1
+    kind: Job
+    metadata: {name: in-a-list}
+    spec:
+      schedulerName: volcano
+      template: {spec: {restartPolicy: Never, containers: [{name: c, image: a, resources: {requests: {cpu: 10m}}}]}}
+"""
+CORRECTED = {"KubeBatchPodGroup", "KubeBatchQueue", "KubeBatchScheduler", "SchedulerNameMisplaced", "ImageGone"}
+
+
+def test_corrected_manifests_of_all_traps_are_taken_by_a_strict_server(
+    cluster: Cluster, home: str, tmp_path: Path, kubeconfig: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, out = tmp_path / "traps.yaml", tmp_path / "fixed.yaml"
+    path.write_text(TRAPS)
+    where = ["--namespace", home, "--kubeconfig", str(kubeconfig)]
+    # What is left are notes, as that nothing names the PodGroup.
+    assert main(["explain", "manifest", "--fix", "--json", str(path), "--output", str(out), *where]) == 0
+    told = json.loads(capsys.readouterr().out)["manifests"]
+    assert {each["reason"] for item in told for each in item["corrected"]} == CORRECTED
+    assert [accepted(cluster, obj, home) for obj in objects_of(path)] == [False] * 7
+    assert [accepted(cluster, obj, home) for obj in objects_of(out)] == [True] * 7
+
+
+def objects_of(path: Path) -> list[Object]:
+    documents = yaml.safe_load_all(path.read_text())
+    return [obj for item in documents for obj in (item["items"] if item["kind"] == "List" else [item])]
+
+
+def accepted(cluster: Cluster, obj: Object, namespace: str) -> bool:
+    """Whether a strict dry run takes it."""
+    try:
+        resource = cluster.resource(obj["apiVersion"], obj["kind"])
+    except NotServed:
+        return False
+    meta = {**obj["metadata"], **({"namespace": namespace} if resource.namespaced else {})}
+    query = {"dryRun": "All", "fieldValidation": "Strict"}
+    try:
+        cluster.request("POST", resource.path(meta.get("namespace", "")), query=query, body={**obj, "metadata": meta})
+    except ApiError as error:
+        if "unknown field" not in error.message:
+            raise
+        return False
+    return True
 
 
 def found(cluster: Cluster, *objects: Object) -> list[Finding]:
