@@ -42,7 +42,7 @@ def containers(situation: Situation) -> Iterator[Finding]:
             needed=found.problem.needed,
             todo=found.problem.todo,
             objects=[Ref.of(other) for other, _ in items],
-            commands=[f"kubectl -n {pod['metadata']['namespace']} describe pod {pod['metadata']['name']}"],
+            commands=found.commands or [f"kubectl -n {Ref.of(pod).namespace} describe pod {Ref.of(pod).name}"],
             details=[*more, *found.details],
             # An init container that waits for the master ends once that runs.
             blocks=found.reason != _INIT_RUNS or len(alike) == 1,
@@ -101,10 +101,17 @@ def _ended(pod: Object, notes: PodNotes) -> Finding | None:
                 f"{Ref.of(pod)}: container {status['name']} ends with exit code {end['exitCode']} "
                 f"({counted(status.get('restartCount', 0), 'restart')}).",
                 needed="containers that are running and ready.",
-                todo=f"read its log: kubectl -n {Ref.of(pod).namespace} logs {Ref.of(pod).name} -c {status['name']}.",
+                todo="read its log.",
+                commands=[_log(pod, status)],
                 details=notes.log.strip().splitlines()[-_MOST:],
             )
     return None
+
+
+def _log(pod: Object, status: Object) -> str:
+    """The log of a container as it was when it ended last."""
+    previous = "" if status.get("state", {}).get("terminated") else " --previous"
+    return f"kubectl -n {Ref.of(pod).namespace} logs {Ref.of(pod).name} -c {status['name']}{previous}"
 
 
 def _waits_for_image(pod: Object, notes: PodNotes) -> bool:
@@ -128,7 +135,8 @@ def _init_container(pod: Object, notes: PodNotes) -> Finding | None:
                 f"{Ref.of(pod)}: init container {status['name']} ends with exit code {last['exitCode']} "
                 f"({counted(status.get('restartCount', 0), 'restart')}).",
                 needed="init containers that end with exit code 0.",
-                todo=f"read its log: kubectl -n {Ref.of(pod).namespace} logs {Ref.of(pod).name} -c {status['name']}.",
+                todo="read its log.",
+                commands=[_log(pod, status)],
                 details=notes.log.strip().splitlines()[-_MOST:],
             )
         if "running" in state:

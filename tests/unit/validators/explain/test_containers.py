@@ -104,6 +104,15 @@ def test_a_container_that_is_about_to_be_restarted_shows_its_exit_code() -> None
     (found,) = explained(job, group(job, 1, phase="Running"), pod, notes=notes).findings
     assert (found.reason, found.details) == ("ContainerFails", ("no data",))
     assert "container c ends with exit code 3 (2 restarts)" in found.problem.found
+    assert found.commands == ("kubectl -n team-a logs mnist-worker-0 -c c",)
+
+
+def test_pods_whose_containers_fail_alike_are_one_finding() -> None:
+    job = tfjob(workers=2)
+    state = {"name": "c", "restartCount": 2, "state": {"terminated": {"exitCode": 3}}}
+    status = {"phase": "Running", "containerStatuses": [state]}
+    pods = [member(job, number, on="n1", ready=False, status=status) for number in range(2)]
+    assert reasons(explained(job, group(job, 2, phase="Running"), *pods)) == ["ContainerFails"]
 
 
 def test_a_pod_on_a_node_that_is_missing_or_not_ready() -> None:
