@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kubeflow_volcano.catalog import read
+from kubeflow_volcano.catalog.images.lost import lost_images, replaced_images, whole_releases
 from kubeflow_volcano.catalog.model import Defect, MinorRange, Release
 
 __all__ = ["DOCUMENT", "FRONT_PAGES", "render", "with_versions"]
@@ -31,7 +32,7 @@ _HEAD = f"""\
 
 The contents of `kubeflow_volcano/catalog`, written by `.venv/bin/python -m kubeflow_volcano.catalog.document`; do not edit `{DOCUMENT}` by hand.
 
-**Kubernetes**: versions below the range are refused; versions above it are refused where the range has an end. **Tested**: from the minor that the release targets to the newest that upstream tests ran on; a roll-out to any other version warns. **Volcano**: the compatible versions; the first is the default of `volcano_version`. Install components outside upstream's example by name (`kubeflow_components`)."""  # noqa: E501  paragraphs are lines
+**Kubernetes**: versions below the range are refused; versions above it are refused where the range has an end. **Tested**: from the minor that the release targets to the newest that upstream tests ran on; a roll-out to any other version warns. **Volcano**: the compatible versions; the first is the default of `volcano_version`. **Images**: of workloads, by the catalog; `image_mirror_catalog_overrides` uses the replacements of those that are gone, and a roll-out with an image that is gone without one is refused. Install components outside upstream's example by name (`kubeflow_components`)."""  # noqa: E501  paragraphs are lines
 
 
 def render() -> str:
@@ -39,11 +40,22 @@ def render() -> str:
     releases = [read.load_release(version) for version in read.releases()]
     volcanoes = [read.load_component("volcano", version) for version in read.versions_of("volcano")]
     plugins = [read.load_component(_PLUGINS, version) for version in read.versions_of(_PLUGINS)]
-    heads = ("Kubeflow", "Kubernetes", "tested", "kustomize", "operator", "Volcano", "local path", "components")
+    heads = (
+        "Kubeflow",
+        "Kubernetes",
+        "tested",
+        "kustomize",
+        "operator",
+        "Volcano",
+        "local path",
+        "components",
+        "images",
+    )
     names = [release.version for release in releases]
     parts = [
         _HEAD,
         _table(heads, map(_release, releases)),
+        f"Releases whose images all exist: {', '.join(whole_releases())}.",
         "## Components\n\nIn upstream's order; components outside the example are *in italics*.",
         _table(("", *names), _components(releases)),
         "## Volcano",
@@ -103,7 +115,15 @@ def _release(release: Release) -> Sequence[str]:
         ", ".join(release.volcano_versions),
         release.local_path_version,
         f"{example} of the example and {len(release.components) - example} more",
+        _images(release),
     )
+
+
+def _images(release: Release) -> str:
+    lost = {name: len(images) for name, images in lost_images(release).items()}
+    replaced = sum(map(len, replaced_images(release).values()))
+    parts = [f"{number} of {name} gone" for name, number in lost.items()] or ["all"]
+    return ", ".join([*parts, *([f"{replaced} replaced"] if replaced else [])])
 
 
 def _components(releases: Sequence[Release]) -> Iterator[Sequence[str]]:

@@ -126,13 +126,15 @@ def _cluster_problems(
 
 
 def _missing_images(settings: Settings, found: Desired, progress: Progress) -> Sequence[Problem]:
-    """Report the renamed images; probe the mirror for them if the inventory enables it."""
-    if settings.mirror.mode == "none":
-        return ()
+    """Images that are gone, and the renamed ones as lines; probes the mirror if the inventory enables it."""
     images = report(found.images, settings)
-    for line in table.render(table.rows(settings.mirror, images.entries)).splitlines():
-        progress(line)
-    return tuple(ask_mirror(images, settings.mirror, progress).problems()) if settings.mirror.probe else ()
+    problems = [problem for problem in images.problems if problem not in found.images.problems]
+    if settings.mirror.mode != "none" or any(item.use.override for item in images.entries):
+        for line in table.render(table.rows(settings.mirror, images.entries)).splitlines():
+            progress(line)
+    if settings.mirror.probe and not problems:
+        problems += ask_mirror(images, settings.mirror, progress).problems()
+    return problems
 
 
 def _parts(cluster: Cluster, scope: Scope, found: Desired, *, check: bool) -> Parts:

@@ -29,6 +29,8 @@ class ActionModule(Action):
         display(table.render(rows))
         for warning in found.warnings:
             warn(warning)
+        if found.problems and arguments["probe"]:
+            raise InvalidInput(found.problems)
         requests = 0
         if settings.mirror.probe and arguments["probe"]:
             asked = ask_mirror(found, settings.mirror, show)

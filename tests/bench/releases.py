@@ -94,6 +94,7 @@ def _variables(version: str, archive: Path, kustomize: Path) -> dict[str, object
         "kustomize_binary": str(kustomize),
         "gang_scheduling_scheduler": "none",
         "local_path_storage_mode": "existing",
+        "image_mirror_allow_gone": True,  # nothing is pulled here
     }
 
 

@@ -139,6 +139,7 @@ def variables_of(tools: Tools, release: str, **more: Any) -> dict[str, Any]:
         "kustomize_binary": str(tools.programs["kustomize"]),
         "gang_scheduling_scheduler": "none",
         "kubeflow_exclude": ["volcano"],
+        "image_mirror_allow_gone": True,  # nothing is pulled here
         "local_path_storage_mode": "existing",
         "kubeflow_wait_timeout_seconds": 600,
         **more,

@@ -114,7 +114,10 @@ class Compiled:
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """An image that its registry no longer has."""
+    """An image that its registry no longer has, in `versions`: patterns of tags and digests.
+
+    `program` says whether the replacement is the same version of the program or a later one; empty without one.
+    """
 
     repository: str
     replacement: str | None
@@ -122,6 +125,14 @@ class Gone:
     since: str
     evidence: str
     tag_suffix: str = ""
+    versions: tuple[str, ...] = ("*",)
+    program: str = ""
+
+    def is_about(self, image: ImageName) -> bool:
+        """Whether the entry describes `image`."""
+        return matches(image.repository, self.repository) and any(
+            fnmatchcase(image.version, pattern) for pattern in self.versions
+        )
 
     def replaces(self, image: ImageName) -> ImageName | None:
         """The image to use instead of `image`; None where none is known."""
@@ -160,7 +171,7 @@ def all_gone() -> tuple[Gone, ...]:
 
 def gone(image: ImageName) -> Gone | None:
     """Since when `image` is gone, and its replacement; None where it is not known to be gone."""
-    return next((entry for entry in all_gone() if matches(image.repository, entry.repository)), None)
+    return next((entry for entry in all_gone() if entry.is_about(image)), None)
 
 
 def architectures_of(image: ImageName) -> Built | None:

@@ -59,7 +59,8 @@ class ContainerdSettings:
 class MirrorSettings:
     """How image names become names on a mirror. `mode` is none, rewrite, containerd or registry.
 
-    `allow_list` None uses the list of the preset. Pulls and copies stop after that many `refusals`.
+    With `allow_gone`, images that are gone without replacement are warned of instead of refused. `allow_list` None uses
+    the list of the preset. Pulls and copies stop after that many `refusals`.
     """
 
     mode: Annotated[str, Key("image_mirror_mode")]
@@ -67,6 +68,7 @@ class MirrorSettings:
     rules: Annotated[tuple[MirrorRule, ...], Key("image_mirror_rules")]
     overrides: Annotated[Mapping[str, str], Key("image_mirror_overrides")]
     catalog_overrides: Annotated[bool, Key("image_mirror_catalog_overrides")]
+    allow_gone: Annotated[bool, Key("image_mirror_allow_gone")]
     allow_list: Annotated[OptionalPath, Key("image_mirror_allow_list")]
     probe: Annotated[bool, Key("image_mirror_probe")]
     probe_per_minute: Annotated[int, Key("image_mirror_probe_per_minute")]

@@ -6,8 +6,10 @@ import pytest
 
 from kubeflow_volcano.catalog import read
 from kubeflow_volcano.catalog.images import tables
+from kubeflow_volcano.catalog.images.lost import lost_images, replaced_images, whole_releases
 from kubeflow_volcano.catalog.images.mirrors import known_mirrors, load_mirror, mirror_of
 from kubeflow_volcano.catalog.images.names import ImageName
+from kubeflow_volcano.rollout.settings.variables import defaults
 
 
 def image(text: str) -> ImageName:
@@ -35,12 +37,32 @@ def test_what_is_compiled_in_is_a_reference() -> None:
 def test_replacements_are_references_that_are_not_gone_themselves() -> None:
     for entry in tables.all_gone():
         new = entry.replaces(image(f"{entry.repository.replace('**', 'x')}:v1{entry.tag_suffix}"))
+        assert (entry.program == "") is (entry.replacement is None)
         assert (new is None) is (entry.replacement is None)
         assert new is None or tables.gone(new) is None
 
 
 def test_the_releases_of_what_is_gone_are_known() -> None:
     assert {release for entry in tables.all_gone() for release in entry.releases} <= set(read.releases())
+
+
+def test_an_entry_about_some_versions_leaves_the_others_to_later_entries() -> None:
+    found = [tables.gone(image(f"gcr.io/ml-pipeline/api-server:{tag}")) for tag in ("2.3.0", "2.0.5")]
+    assert [entry and entry.replacement for entry in found] == ["ghcr.io/kubeflow/kfp-api-server:2.4.0", None]
+
+
+def test_the_releases_that_lack_images_are_those_of_entries_without_replacement() -> None:
+    lost = {release for entry in tables.all_gone() if not entry.replacement for release in entry.releases}
+    assert {*read.releases()} - {*whole_releases()} == lost
+    for version in read.releases():
+        release = read.load_release(version)
+        assert (lost_images(release) != {}) is (version in lost)
+        assert {*lost_images(release), *replaced_images(release)} <= set(release.components)
+
+
+def test_the_default_release_has_all_its_images() -> None:
+    assert defaults()["kubeflow_release"] in whole_releases()
+    assert whole_releases()[-1] == read.releases()[-1]
 
 
 @pytest.mark.parametrize("name", known_mirrors())

@@ -11,6 +11,7 @@ import pytest
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout import prepare as room
+from kubeflow_volcano.rollout.images.rename.rewrite import Rewritten, rewrite
 from kubeflow_volcano.rollout.prepare import prepare
 from kubeflow_volcano.rollout.scope import Scope, scope_of
 from kubeflow_volcano.rollout.settings.settings import parse
@@ -45,7 +46,7 @@ def test_a_queue_that_may_not_go_is_told_before_another_component_is_rolled_out(
     store: Any = Store()
     store.version = {"gitVersion": "v1.30.2"}
     store.put(queue("a"))
-    found = SimpleNamespace(parts={"volcano": ()}, notes=(), images=SimpleNamespace(warnings=()))
+    found = SimpleNamespace(parts={"volcano": ()}, notes=(), images=Rewritten({}, ()))
     monkeypatch.setattr(room, "desired", lambda *_: found)
     monkeypatch.setattr(room, "refused_namespaces", lambda *_: [])
     monkeypatch.setattr(room, "foreign_components", lambda *_, **__: [])
@@ -62,7 +63,7 @@ def test_an_entry_of_ceded_fields_about_no_object_is_refused_before_the_first_ch
 ) -> None:
     store: Any = Store()
     store.version = {"gitVersion": "v1.30.2"}
-    found = SimpleNamespace(parts={"volcano": ()}, notes=(), images=SimpleNamespace(warnings=()))
+    found = SimpleNamespace(parts={"volcano": ()}, notes=(), images=Rewritten({}, ()))
     monkeypatch.setattr(room, "desired", lambda *_: found)
     monkeypatch.setattr(room, "refused_namespaces", lambda *_: [])
     monkeypatch.setattr(room, "foreign_components", lambda *_, **__: [])
@@ -72,9 +73,38 @@ def test_an_entry_of_ceded_fields_about_no_object_is_refused_before_the_first_ch
         prepare(store, settings, Scope(settings.components), check=False, progress=silent)
 
 
+def test_images_that_are_gone_are_refused_with_every_other_reason_before_the_first_change(
+    api: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api.on("GET", "/version", api.reply(body={"gitVersion": "v1.20.0"}))
+    gone = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "ml-pipeline", "namespace": "kubeflow"},
+        "spec": {"template": {"spec": {"containers": [{"name": "a", "image": "gcr.io/ml-pipeline/frontend:2.0.5"}]}}},
+    }
+    settings = parse({"kubeflow_release": "1.8.1", "kubeflow_components": ["pipelines"]})
+    images = rewrite({"pipelines": (gone,)}, settings.mirror)
+    found: Any = SimpleNamespace(
+        parts=dict.fromkeys((part.name for part in settings.components), ()), notes=(), images=images
+    )
+    monkeypatch.setattr(room, "desired", lambda *_: found)
+    monkeypatch.setattr(room, "unmet_needs", lambda *_: [])
+    monkeypatch.setattr(room, "refused_namespaces", lambda *_: [])
+    monkeypatch.setattr(room, "foreign_components", lambda *_, **__: [])
+    monkeypatch.setattr(default_class, "require_usable", lambda *_: None)
+    monkeypatch.setattr(room, "validate_queues", lambda *_: None)
+    with pytest.raises(InvalidInput) as caught:
+        prepare(api.connect(), settings, scope_of(settings), check=False, progress=silent)
+    assert "1.20" in str(caught.value)
+    assert "gcr.io/ml-pipeline/frontend:2.0.5" in str(caught.value)
+    assert "kubeflow_exclude: [pipelines]" in str(caught.value)
+    assert {request.method for request in api.requests} == {"GET"}
+
+
 def test_storage_of_others_needs_a_default_class(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
-    found: Any = SimpleNamespace(parts={"training-operator": ()}, images=SimpleNamespace(warnings=()))
+    found: Any = SimpleNamespace(parts={"training-operator": ()}, images=Rewritten({}, ()))
     monkeypatch.setattr(room, "refused_namespaces", lambda *_: [])
     monkeypatch.setattr(room, "missing_rights", lambda *_, **__: ())
     monkeypatch.setattr(default_class, "require_usable", lambda _cluster, _settings, objects: asked.append(objects))

@@ -16,7 +16,8 @@ from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.images.registry.client import Answer, Limits, Registry
 from kubeflow_volcano.rollout.images.registry.rate import RateLimit, rate_limit_for
-from kubeflow_volcano.rollout.images.report.image_list import Entry, ImagesReport
+from kubeflow_volcano.rollout.images.report.entry import Entry
+from kubeflow_volcano.rollout.images.report.image_list import ImagesReport
 from kubeflow_volcano.rollout.settings.images import MirrorSettings
 from kubeflow_volcano.text import counted
 

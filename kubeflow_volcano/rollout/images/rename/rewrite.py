@@ -69,8 +69,8 @@ def rewrite(parts: Parts, mirror: MirrorSettings) -> Rewritten:
 
     If a container's image is pinned by digest or by a tag that does not move, `Always` becomes `IfNotPresent`, so that
     pre-pulled images are used. Pods that read a renamed configuration get its sum as an annotation, so that a change
-    restarts them. In the mode none nothing is changed, and the images are listed; in the mode containerd only overrides
-    change names, because the nodes' container runtime knows the mirror.
+    restarts them. In the modes none and containerd only overrides change names: no mirror is used, or the nodes'
+    container runtime knows it. In the mode none every pull policy stays.
     """
     owners = {Ref.of(obj): name for name, objects in parts.items() for obj in objects}
     objects = [obj for group in parts.values() for obj in group]
@@ -88,9 +88,9 @@ def rewrite(parts: Parts, mirror: MirrorSettings) -> Rewritten:
         *advice.unknown([item for item in references if item.kind == "unknown"]),
         *advice.unknown_programs(unknown_programs(objects)),
     ]
+    warnings += advice.unused(rules, decided)
     if rules.active:
         warnings += [
-            *advice.unused(rules, decided),
             *advice.uncovered(rules, decided),
             *advice.beyond_manifests([item for item, _ in stuck if item.kind == "compiled" and rules.renames]),
         ]

@@ -1,4 +1,4 @@
-"""The name of an image: first the override of an image that is gone, then the first mirror rule that matches."""
+"""The name of an image: first the override of an image that is gone, in any mode; then the first matching rule."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class Rules:
         self.renames = mirror.mode != "containerd"
         self._mirror = mirror
         self._known: dict[ImageName, Decision] = {}
-        preset = load_mirror(mirror.preset) if mirror.preset else None
-        self.own = mirror.rules
-        self.rules = (*mirror.rules, *(_of_preset(preset) if preset else ()))
+        preset = load_mirror(mirror.preset) if mirror.preset and self.active else None
+        self.own = mirror.rules if self.active else ()
+        self.rules = (*self.own, *(_of_preset(preset) if preset else ()))
 
     @cached_property
     def overrides(self) -> tuple[tuple[str, ImageName, ImageName], ...]:
@@ -56,7 +56,7 @@ class Rules:
     def decide(self, image: ImageName) -> Decision:
         """The new name of `image`."""
         if image not in self._known:
-            self._known[image] = self._decide(image) if self.active else Decision(image, None, image, None)
+            self._known[image] = self._decide(image)
             if not self.renames:
                 known = self._known[image]
                 self._known[image] = replace(known, final=known.override or image, elsewhere=known.final)
@@ -104,7 +104,6 @@ def validate_rules(mirror: MirrorSettings) -> Iterator[Problem]:
         named = {
             "image_mirror_preset": mirror.preset,
             "image_mirror_rules": mirror.rules,
-            "image_mirror_overrides": mirror.overrides,
             "image_mirror_allow_list": mirror.allow_list,
             "image_mirror_probe": mirror.probe,
         }

@@ -15,25 +15,14 @@ from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.images.rename.rewrite import ImageUse, Rewritten
 from kubeflow_volcano.rollout.images.rename.rules import Rules
-from kubeflow_volcano.rollout.images.report.judge import Judgement, judge, own_list
+from kubeflow_volcano.rollout.images.report.entry import Entry
+from kubeflow_volcano.rollout.images.report.judge import judge, own_list
+from kubeflow_volcano.rollout.images.report.lost import lost_images, may_be_kept
 from kubeflow_volcano.rollout.settings.images import MirrorSettings
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.text import counted
 
-__all__ = ["Entry", "ImagesReport", "crowded", "report", "why_unavailable"]
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One image, its new name and what is known about it."""
-
-    use: ImageUse
-    judgement: Judgement
-
-    @property
-    def source(self) -> str:
-        """The image in its original registry: its override, or itself."""
-        return self.use.override or self.use.original
+__all__ = ["ImagesReport", "crowded", "report", "why_unavailable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +85,11 @@ def report(rewritten: Rewritten, settings: Settings) -> ImagesReport:
     listed = own_list(settings.mirror)
     uses = (*rewritten.images, *_of_probes(settings.mirror, {use.original for use in rewritten.images}))
     entries = tuple(Entry(use, judge(use, listed, settings.plan.architectures)) for use in sorted(uses, key=_name))
+    gone = [item for item in entries if item.judgement.gone]
+    refused = () if settings.mirror.allow_gone else lost_images(gone, settings)
     return ImagesReport(
         entries=entries,
-        problems=rewritten.problems,
+        problems=(*rewritten.problems, *refused),
         warnings=(*rewritten.warnings, *_judged(entries, settings)),
         documentation=tuple(dict.fromkeys(f"{item.text} in {item.ref} {item.site}" for item in rewritten.idle)),
     )
@@ -147,15 +138,16 @@ def _of_probes(mirror: MirrorSettings, others: Collection[str]) -> Iterator[Imag
 
 
 def _judged(entries: Sequence[Entry], settings: Settings) -> Iterator[Problem]:
-    gone = [item for item in entries if item.judgement.gone]
+    gone = [
+        item for item in entries if item.judgement.gone and (settings.mirror.allow_gone or may_be_kept(item, settings))
+    ]
     if gone:
         evidence = "; ".join(dict.fromkeys(item.judgement.gone for item in gone))
         yield Problem(
             f"{counted(len(gone), 'image')} known to be gone from the registry ({evidence}): {_names(gone)}.",
-            "images that can be pulled.",
-            "name your own copies in image_mirror_overrides, or exclude their components (kubeflow_exclude)."
-            if settings.mirror.mode != "none" and settings.mirror.catalog_overrides
-            else "set image_mirror_mode: rewrite and image_mirror_catalog_overrides: true, or name your own copies.",
+            "images that can be pulled: by nodes that have them, or from a registry that kept them.",
+            "make sure that it is so, name your own copies in image_mirror_overrides, or exclude their components "
+            "(kubeflow_exclude).",
         )
     if refused := [item for item in entries if item.judgement.served is False]:
         yield Problem(

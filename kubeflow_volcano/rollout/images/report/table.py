@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.rollout.images.rename.rules import Rules, describe_rule
-from kubeflow_volcano.rollout.images.report.image_list import Entry
+from kubeflow_volcano.rollout.images.report.entry import Entry
 from kubeflow_volcano.rollout.settings.images import MirrorSettings
 
 __all__ = ["Row", "render", "rows"]
@@ -35,13 +35,13 @@ def _rows(mirror: MirrorSettings, entries: Sequence[Entry]) -> Iterator[Row]:
     mine = [entry for entry in replaced if _repository(entry) in own]
     if mirror.overrides:
         yield _row("overrides of the inventory", mine)
-    if mirror.catalog_overrides and rules.active:
+    if mirror.catalog_overrides:
         yield _row(
             "overrides of the catalog, for images that are gone", [item for item in replaced if item not in mine]
         )
     for number, rule in enumerate(rules.own):
         yield _row(describe_rule(rule), [entry for entry in entries if entry.use.rule == number])
-    if mirror.preset:
+    if mirror.preset and rules.active:
         rest = [entry for entry in entries if entry.use.rule is not None and entry.use.rule >= len(rules.own)]
         yield _row(f"preset {mirror.preset}", rest)
     yield _row("no rule", [entry for entry in entries if entry.use.rule is None])

@@ -25,6 +25,7 @@ def mirror() -> Callable[..., MirrorSettings]:
             "rules": tuple(MirrorRule(**rule) for rule in rules),
             "overrides": {},
             "catalog_overrides": True,
+            "allow_gone": False,
             "allow_list": None,
             "probe": False,
             "probe_per_minute": 20,

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.catalog import read
+from kubeflow_volcano.catalog.images.lost import lost_images
 from kubeflow_volcano.catalog.model import Defect
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import Exit, Problem
@@ -142,9 +143,13 @@ def test_whether_a_defect_is_handled_may_depend_on_the_inventory(
 def test_every_defect_of_the_catalog_can_be_judged(release: str) -> None:
     full = {"kubeflow_release": release, "kubeflow_profile": "full"}
     by_default = {item.id: item.handled for item in defects_of(parse(full))}
-    rewriting = {item.id: item.handled for item in defects_of(parse({**full, "image_mirror_mode": "rewrite"}))}
+    plain = {item.id: item.handled for item in defects_of(parse({**full, "image_mirror_catalog_overrides": False}))}
     assert by_default["published-password"] is by_default["amd64-only"] is True
-    assert {name for name in rewriting if rewriting[name] != by_default[name]} == {"images-gone"} & set(by_default)
+    of_images = {"images-gone", "pipelines-images-gone"} & {name for name, handled in by_default.items() if handled}
+    assert {name for name in plain if plain[name] != by_default[name]} == of_images
+    assert ("pipelines-images-gone" in by_default and not by_default["pipelines-images-gone"]) is (
+        "pipelines" in lost_images(read.load_release(release))
+    )
 
 
 def with_sign_in(settings: Settings) -> Settings:

@@ -9,7 +9,8 @@ import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 
 from kubeflow_volcano.rollout.images.rename.rewrite import ImageUse
-from kubeflow_volcano.rollout.images.report.image_list import Entry, ImagesReport
+from kubeflow_volcano.rollout.images.report.entry import Entry
+from kubeflow_volcano.rollout.images.report.image_list import ImagesReport
 from kubeflow_volcano.rollout.images.report.judge import Judgement
 from kubeflow_volcano.rollout.plan.sbom import bill_of_materials
 from kubeflow_volcano.rollout.settings.settings import parse

@@ -291,7 +291,8 @@ def test_code_is_told_by_its_variables(mirror: Mirror, hook: tuple[dict[str, Any
 
 
 def test_another_tag_of_code_has_a_variable_too(mirror: Mirror, hook: tuple[dict[str, Any], ...]) -> None:
-    rules = mirror(overrides={"gcr.io/ml-pipeline/frontend": "ghcr.io/kubeflow/kfp-frontend:2.5.0"})
+    overrides = {"gcr.io/ml-pipeline/frontend": "ghcr.io/kubeflow/kfp-frontend:2.5.0"}
+    rules = mirror(overrides=overrides, catalog_overrides=False)
     workload = rewritten(rules, *hook)[2]
     assert container(workload)["env"] == [
         {"name": "FRONTEND_IMAGE", "value": "ghcr.io/kubeflow/kfp-frontend"},
@@ -336,10 +337,14 @@ def test_an_operator_that_is_told_already_is_believed(deployment: Make) -> None:
 
 def test_pipelines_before_2_4_are_set_by_variables(mirror: Mirror, deployment: Make) -> None:
     obj = deployment("ml-pipeline", "ml-pipeline-api-server", image="gcr.io/ml-pipeline/api-server:2.3.0")
-    (new,) = rewritten(mirror(PREFIX), obj)
-    values = {item["name"]: item["value"] for item in container(new)["env"]}
-    assert set(values) == {"V2_DRIVER_IMAGE", "V2_LAUNCHER_IMAGE"}
-    assert values["V2_DRIVER_IMAGE"].startswith("m.example.com/gcr.io/ml-pipeline/kfp-driver@sha256:dc8b56a2")
+    for settings, driver in (
+        (mirror(PREFIX, catalog_overrides=False), "gcr.io/ml-pipeline/kfp-driver@sha256:dc8b56a2"),
+        (mirror(PREFIX), "ghcr.io/kubeflow/kfp-driver:2.4.0"),  # goes with the program that replaces a lost one
+    ):
+        (new,) = rewritten(settings, obj)
+        values = {item["name"]: item["value"] for item in container(new)["env"]}
+        assert set(values) == {"V2_DRIVER_IMAGE", "V2_LAUNCHER_IMAGE"}
+        assert values["V2_DRIVER_IMAGE"].startswith(f"m.example.com/{driver}")
 
 
 def test_programs_that_cannot_be_told_are_reported(mirror: Mirror, deployment: Make) -> None:

@@ -29,7 +29,7 @@ from kubeflow_volcano.rollout.images.registry.probe import Probe
 from kubeflow_volcano.rollout.images.registry.probe import probe as probe_within
 from kubeflow_volcano.rollout.images.registry.rate import RateLimit
 from kubeflow_volcano.rollout.images.rename.rewrite import ImageUse
-from kubeflow_volcano.rollout.images.report.image_list import Entry
+from kubeflow_volcano.rollout.images.report.entry import Entry
 from kubeflow_volcano.rollout.images.report.judge import Judgement
 
 MOST_REFUSALS = 10

@@ -70,13 +70,15 @@ def test_the_first_rule_that_fits_counts(mirror: Mirror, deployment: Make) -> No
         ),
         ("gcr.io/ml-pipeline/mysql:8.0.26", "docker.io/library/mysql:8.0.26"),
         ("gcr.io/ml-pipeline/argoexec:v3.4.17-license-compliance", "quay.io/argoproj/argoexec:v3.4.17"),
-        ("gcr.io/ml-pipeline/api-server:2.3.0", "gcr.io/ml-pipeline/api-server:2.3.0"),
+        ("gcr.io/ml-pipeline/persistenceagent:2.3.0", "ghcr.io/kubeflow/kfp-persistence-agent:2.4.0"),
+        ("gcr.io/ml-pipeline/api-server:2.0.5", "gcr.io/ml-pipeline/api-server:2.0.5"),
     ],
 )
 def test_images_that_are_gone_are_replaced_before_they_are_mirrored(
     mirror: Mirror, deployment: Make, gone: str, final: str
 ) -> None:
-    assert named(mirror(), deployment, gone) == final
+    for mode in ("none", "rewrite", "containerd"):
+        assert named(mirror(mode=mode), deployment, gone) == final
     assert named(mirror(preset="daocloud"), deployment, gone) == f"m.daocloud.io/{final}"
     assert named(mirror(catalog_overrides=False), deployment, gone) == gone
 
@@ -89,13 +91,17 @@ def test_own_overrides_go_before_the_catalog_s(mirror: Mirror, deployment: Make)
     )
 
 
-def test_the_mode_none_keeps_every_name_and_lists_them(mirror: Mirror, deployment: Make) -> None:
-    obj = deployment("d", image="gcr.io/arrikto/istio/pilot:1.14.1-1-g19df463bb", imagePullPolicy="Always")
-    result = rewrite({"part": (obj,)}, mirror(mode="none"))
-    assert result.parts["part"] == (obj,)
-    (use,) = result.images
-    assert (use.original, use.override, use.final, use.covered) == (use.original, None, use.original, False)
-    assert (result.problems, result.warnings) == ((), ())
+def test_the_mode_none_changes_nothing_but_what_is_gone(mirror: Mirror, deployment: Make) -> None:
+    there = deployment("d", image="quay.io/a/b:1", imagePullPolicy="Always")
+    gone = deployment("e", image="gcr.io/arrikto/istio/pilot:1.14.1-1-g19df463bb", imagePullPolicy="Always")
+    result = rewrite({"part": (there, gone)}, mirror(mode="none", overrides={"gcr.io/c/d": "quay.io/c/d"}))
+    kept, new = result.parts["part"]
+    assert kept == there
+    (container,) = new["spec"]["template"]["spec"]["containers"]
+    assert (container["image"], container["imagePullPolicy"]) == ("docker.io/istio/pilot:1.14.1", "Always")
+    assert [(use.override, use.covered) for use in result.images] == [(container["image"], False), (None, False)]
+    assert result.problems == ()
+    assert [warning.found for warning in result.warnings] == ["the override of gcr.io/c/d matches no image."]
 
 
 @pytest.mark.parametrize(

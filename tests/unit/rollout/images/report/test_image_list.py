@@ -34,7 +34,7 @@ def objects(deployment: Make) -> tuple[dict[str, Any], ...]:
         deployment("b", image=f"gcr.io/knative-releases/x@{DIGEST}"),
         deployment("c", image="gcr.io/kubebuilder/kube-rbac-proxy:v0.8.0"),
         deployment("d", image="docker.io/seldonio/mlserver:1.5.0"),
-        deployment("e", image="gcr.io/ml-pipeline/api-server:2.3.0"),
+        deployment("e", image="gcr.io/ml-pipeline/api-server:2.0.5"),
         deployment("f", image="ghcr.io/kubeflow/kfp-frontend:2.15.0"),
     )
 
@@ -48,7 +48,7 @@ def test_plain_text_is_what_nodes_pull(objects: tuple[dict[str, Any], ...]) -> N
         "m.daocloud.io/docker.io/library/mysql:8.0.29",
         "m.daocloud.io/docker.io/seldonio/mlserver:1.5.0",
         f"m.daocloud.io/gcr.io/knative-releases/x@{DIGEST}",
-        "m.daocloud.io/gcr.io/ml-pipeline/api-server:2.3.0",
+        "m.daocloud.io/gcr.io/ml-pipeline/api-server:2.0.5",
         "m.daocloud.io/ghcr.io/kubeflow/kfp-frontend:2.15.0",
         "m.daocloud.io/quay.io/brancz/kube-rbac-proxy:v0.8.0",
         "m.daocloud.io/registry.k8s.io/pause:3.10",
@@ -60,7 +60,7 @@ def test_skopeo_gets_sources_by_registry(objects: tuple[dict[str, Any], ...]) ->
         "docker.io": {
             "images": {"library/busybox": ["1.36"], "library/mysql": ["8.0.29"], "seldonio/mlserver": ["1.5.0"]}
         },
-        "gcr.io": {"images": {"knative-releases/x": [DIGEST], "ml-pipeline/api-server": ["2.3.0"]}},
+        "gcr.io": {"images": {"knative-releases/x": [DIGEST], "ml-pipeline/api-server": ["2.0.5"]}},
         "ghcr.io": {"images": {"kubeflow/kfp-frontend": ["2.15.0"]}},
         "quay.io": {"images": {"brancz/kube-rbac-proxy": ["v0.8.0"]}},
         "registry.k8s.io": {"images": {"pause": ["3.10"]}},
@@ -87,7 +87,7 @@ def test_json_says_all_that_is_known(objects: tuple[dict[str, Any], ...]) -> Non
     proxy = by_name["gcr.io/kubebuilder/kube-rbac-proxy:v0.8.0"]
     assert (proxy["override"], proxy["served"], proxy["gone"]) == ("quay.io/brancz/kube-rbac-proxy:v0.8.0", True, "")
     assert by_name["docker.io/seldonio/mlserver:1.5.0"]["served"] is False
-    assert by_name["gcr.io/ml-pipeline/api-server:2.3.0"]["gone"].startswith("since 2025-11, kubeflow/pipelines#12422")
+    assert by_name["gcr.io/ml-pipeline/api-server:2.0.5"]["gone"].startswith("since 2025-11, kubeflow/pipelines#12422")
     frontend = by_name["ghcr.io/kubeflow/kfp-frontend:2.15.0"]
     assert (frontend["architectures"], frontend["missing"]) == (["amd64"], ["arm64"])
     assert by_name["docker.io/library/mysql:8.0.29"]["architectures"] == []
@@ -98,7 +98,8 @@ def test_json_says_all_that_is_known(objects: tuple[dict[str, Any], ...]) -> Non
 
 
 def test_what_is_known_against_images_is_told(objects: tuple[dict[str, Any], ...]) -> None:
-    found = [warning.found for warning in listed(objects, **REWRITE, plan_architectures=["arm64"]).warnings]
+    given = {**REWRITE, "image_mirror_allow_gone": True, "plan_architectures": ["arm64"]}
+    found = [warning.found for warning in listed(objects, **given).warnings]
     assert [text.partition(":")[0].partition(" (")[0] for text in found] == [
         "1 image known to be gone from the registry",
         "1 image missing from the allow-list of the mirror",
@@ -106,10 +107,54 @@ def test_what_is_known_against_images_is_told(objects: tuple[dict[str, Any], ...
     ]
 
 
-def test_without_rewriting_what_is_gone_is_told_all_the_same(objects: tuple[dict[str, Any], ...]) -> None:
-    (warning,) = listed(objects).warnings
-    assert "gcr.io/kubebuilder/kube-rbac-proxy:v0.8.0, gcr.io/ml-pipeline/api-server:2.3.0" in warning.found
-    assert "set image_mirror_mode: rewrite" in warning.todo
+GONE = "gcr.io/ml-pipeline/api-server:2.0.5"
+
+
+@pytest.mark.parametrize(
+    "variables", [{}, REWRITE, {**REWRITE, "image_mirror_mode": "containerd"}], ids=["none", "rewrite", "containerd"]
+)
+def test_what_is_gone_without_a_replacement_is_refused_in_every_mode(
+    objects: tuple[dict[str, Any], ...], variables: dict[str, Any]
+) -> None:
+    (problem,) = listed(objects, **variables).problems
+    assert problem.found.endswith(
+        f"kubeflow/pipelines#12422; no release before 2.4.0 is in another registry of the "
+        f"project, and later ones do not fit the manifests of 2.0): {GONE}."
+    )
+    assert "kubeflow_exclude: [part]" in problem.todo
+    assert "kubeflow_release 26.03, 1.11.0, 1.10.2;" in problem.todo
+    allowed = listed(objects, **variables, image_mirror_allow_gone=True)
+    assert allowed.problems == ()
+    assert any(warning.found.endswith(f": {GONE}.") for warning in allowed.warnings)
+
+
+def test_without_the_catalog_s_replacements_all_that_is_gone_is_refused(objects: tuple[dict[str, Any], ...]) -> None:
+    (problem,) = listed(objects, image_mirror_catalog_overrides=False).problems
+    assert problem.found.endswith(f": gcr.io/kubebuilder/kube-rbac-proxy:v0.8.0, {GONE}.")
+    assert problem.todo.startswith("set image_mirror_catalog_overrides: true; or ")
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"image_mirror_mode": "rewrite", "image_mirror_rules": [{"source": "*", "prefix": "m.lan"}]},
+        {"image_mirror_mode": "registry", "image_mirror_registry": "own.lan:5000"},
+    ],
+    ids=["unknown mirror", "own registry"],
+)
+def test_who_may_have_kept_an_image_is_not_refused(
+    objects: tuple[dict[str, Any], ...], variables: dict[str, Any]
+) -> None:
+    found = listed(objects, **variables)
+    assert found.problems == ()
+    assert any(warning.found.endswith(f": {GONE}.") for warning in found.warnings)
+
+
+def test_what_requires_a_component_is_left_out_with_it(deployment: Make) -> None:
+    settings = parse({"kubeflow_release": "1.8.1", "kubeflow_profile": "full"})
+    parts = {"istio-namespace": (deployment("a", image=GONE),)}
+    (problem,) = report(rewrite(parts, settings.mirror), settings).problems
+    assert "kubeflow_exclude: [istio-namespace, istio, " in problem.todo
 
 
 def test_an_own_allow_list_is_the_whole_truth(objects: tuple[dict[str, Any], ...], allow_list: Path) -> None:
@@ -119,7 +164,7 @@ def test_an_own_allow_list_is_the_whole_truth(objects: tuple[dict[str, Any], ...
         "docker.io/library/mysql:8.0.29": True,
         "docker.io/seldonio/mlserver:1.5.0": False,
         f"gcr.io/knative-releases/x@{DIGEST}": True,
-        "gcr.io/ml-pipeline/api-server:2.3.0": True,
+        "gcr.io/ml-pipeline/api-server:2.0.5": True,
         "ghcr.io/kubeflow/kfp-frontend:2.15.0": False,
         "quay.io/brancz/kube-rbac-proxy:v0.8.0": False,
         "registry.k8s.io/pause:3.10": False,
