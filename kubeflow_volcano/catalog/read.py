@@ -104,6 +104,7 @@ def components(
     profile: str | Sequence[str],
     versions: Mapping[str, str] = _NOTHING,
     *,
+    included: Sequence[str] = (),
     excluded: Collection[str] = (),
     unneeded: Collection[str] = (),
     existing: Collection[str] = (),
@@ -111,9 +112,9 @@ def components(
 ) -> tuple[Component, ...]:
     """The components of a profile, or of a list of names, and those that they require, in dependency order.
 
-    `versions` are those of the components of `OWN_FILES`, the newest by default. Components in `excluded` are left out,
-    requirements in `unneeded` ignored. Those in `existing` are left out and satisfy requirements: others installed
-    them. `instead` replaces requirements, and components of a profile.
+    `versions` are those of the components of `OWN_FILES`, the newest by default. Components in `included` are added,
+    those in `excluded` left out, requirements in `unneeded` ignored. Those in `existing` are left out and satisfy
+    requirements: others installed them. `instead` replaces requirements, and components of a profile.
 
     Raises:
         InvalidInput: a profile or component is unknown or refused, an excluded one is requested or required, or
@@ -121,14 +122,17 @@ def components(
     """
     own = {name: load_component(name, versions.get(name) or versions_of(name)[-1]) for name in OWN_FILES}
     known = {**own, **release.components}
-    names = _names(release, profile)
+    names = [*_names(release, profile)]
     if isinstance(profile, str):
         names = [instead.get(name, name) for name in names]
+    names = [*dict.fromkeys((*names, *included))]
     unknown = [name for name in dict.fromkeys((*names, *excluded, *existing)) if name not in known]
     if unknown:
         raise InvalidInput(no_component(release, name) for name in unknown)
     by_name = not isinstance(profile, str)
-    if (both := [name for name in names if name in excluded]) and (by_name or both == [*names]):
+    asked = names if by_name else included
+    both = [name for name in names if name in excluded]
+    if both == names or (both := [name for name in asked if name in excluded]):
         raise InvalidInput(_contradiction(", ".join(both)))
     ordered: dict[str, Component] = {}
 

@@ -157,6 +157,7 @@ def _installation(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--release", default=AUTO, help=release)
     group.add_argument("--profile", default="training", metavar="NAME", help="training (default) or full")
     _repeatable(group, "--component", "NAME[,…]", "these components instead of a profile")
+    _repeatable(group, "--include", "NAME[,…]", "these components in addition to the profile's")
     _repeatable(group, "--exclude", "NAME[,…]", "without these components")
     _repeatable(group, "--existing", "NAME[,…]", "components of others: only what the rest needs is expected")
     _text(group, "--volcano-version", "V", "default: the release's version")
@@ -219,6 +220,7 @@ def options(parsed: argparse.Namespace) -> Options:
     return Options(
         release=_version(parsed.release),
         profile=_words(parsed.component) or parsed.profile,
+        include=_words(parsed.include),
         exclude=_words(parsed.exclude),
         existing=_words(parsed.existing),
         extra_plugins=_words(parsed.extra_plugin),

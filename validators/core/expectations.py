@@ -98,6 +98,7 @@ def expect(
     operator_version: str = "",
     gang_scheduler: str = "volcano",
     storage_mode: str = "local_path",
+    included: Sequence[str] = (),
     excluded: Sequence[str] = (),
     existing: Sequence[str] = (),
     extra_plugins: Sequence[str] = (),
@@ -105,11 +106,11 @@ def expect(
 ) -> Expectations:
     """What the catalog expects of a release; a version that is not given is the recommended one.
 
-    `profile` is a name or a list of components, which includes what they require except for what is `excluded`. Of
-    components that others keep (`existing`) no image is planned, and of Volcano only the kinds that gangs need. With
-    the cluster's own storage (mode existing) or static volumes (static) no provisioner is expected; without gang
-    scheduling no Volcano, and with another gang scheduler that one instead. Images of these are planned only where
-    their version is given.
+    `profile` is a name or a list of components, which includes what they require, with what is `included` and
+    without what is `excluded`. Of components that others keep (`existing`) no image is planned, and of Volcano only
+    the kinds that gangs need. With the cluster's own storage (mode existing) or static volumes (static) no
+    provisioner is expected; without gang scheduling no Volcano, and with another gang scheduler that one instead.
+    Images of these are planned only where their version is given.
 
     Raises:
         InvalidInput: an unknown release, profile, component or version.
@@ -135,6 +136,7 @@ def expect(
             "local-path": local_path_version,
             "scheduler-plugins": scheduler_plugins_version,
         },
+        included=included,
         excluded=excluded,
         unneeded=unneeded,
         instead={"volcano": gang_scheduler} if gang_scheduler in gangs.GANG_SCHEDULERS else {},

@@ -59,6 +59,7 @@ class Options:
     """Where to look for it; empty looks everywhere."""
     extra_plugins: tuple[str, ...] = ()
     """Plugins of Volcano's scheduler that a vendor added."""
+    include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     existing: tuple[str, ...] = ()
     """Components that others installed and keep."""
@@ -161,6 +162,7 @@ def _expected(options: Options, release: str) -> Expectations:
         operator_version=options.operator_version,
         gang_scheduler=VOLCANO.name if gang == AUTO else gang,
         storage_mode=options.storage_mode,
+        included=options.include,
         excluded=options.exclude,
         existing=options.existing,
         extra_plugins=options.extra_plugins,

@@ -39,13 +39,14 @@ def validate_existing(
     for name in (item for item in adopted if item not in known):
         yield read.no_component(release, name)
     lists = {"kubeflow_existing": existing, "kubeflow_adopt": adopted, "kubeflow_exclude": excluded}
+    lists["kubeflow_include"] = [name for name in values["kubeflow_include"] if name not in adopted]
     for name in dict.fromkeys((*existing, *adopted)):
         named = [variable for variable, names in lists.items() if name in names]
         if len(named) > 1:
             yield Problem(
                 f"{name} is in {' and in '.join(named)}.",
                 "one of them: an existing component stays with those who installed it, an adopted one is taken over, "
-                "an excluded one is not needed.",
+                "an included one is installed, an excluded one is not needed.",
                 f"remove {name} from {' or from '.join(named)}.",
             )
         elif chosen and name in adopted and name in known and name not in {part.name for part in chosen}:

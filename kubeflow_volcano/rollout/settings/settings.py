@@ -68,6 +68,7 @@ class Settings:
     context: Annotated[OptionalText, Key("kubeflow_context")]
     release: Release
     components: tuple[Component, ...]
+    included: Annotated[tuple[str, ...], Key("kubeflow_include")]
     excluded: Annotated[tuple[str, ...], Key("kubeflow_exclude")]
     existing: Annotated[tuple[str, ...], Key("kubeflow_existing")]
     adopted: Annotated[tuple[str, ...], Key("kubeflow_adopt")]
@@ -230,6 +231,7 @@ def _chosen(values: Mapping[str, Any], settings: Settings) -> tuple[Component, .
     return _components(
         settings,
         values["kubeflow_components"] or values["kubeflow_profile"],
+        included=settings.included,
         excluded=settings.excluded,
         existing=settings.existing,
         unneeded=_unneeded(settings.gang_scheduler, settings.storage.mode),

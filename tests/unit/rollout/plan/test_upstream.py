@@ -95,6 +95,21 @@ def test_every_component_and_every_object_has_its_place_in_the_order(upstream: U
 
 
 @pytest.mark.upstream
+def test_the_training_operator_beside_trainer_brings_the_kinds_of_its_jobs(upstream: Upstream) -> None:
+    found = planned.__wrapped__(upstream, "26.03", kubeflow_include=["training-operator"])
+    kinds = {
+        obj["spec"]["names"]["kind"]: name
+        for name, objects in found.desired.parts.items()
+        for obj in objects
+        if obj["kind"] == "CustomResourceDefinition"
+    }
+    owners = [kinds[kind] for kind in ("TFJob", "PyTorchJob", "MPIJob", "TrainJob")]
+    assert owners == ["training-operator"] * 3 + ["trainer"]
+    document = found.as_dict()
+    assert [item["component"] for item in document["steps"] if item["component"] in {"trainer", "training-operator"}]
+
+
+@pytest.mark.upstream
 @each_release
 def test_the_first_user_owns_the_profile_and_nothing_of_sign_in_is_published(upstream: Upstream, release: str) -> None:
     found = planned(upstream, release)

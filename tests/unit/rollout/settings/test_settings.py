@@ -376,6 +376,35 @@ def test_a_full_release_leaves_out_what_is_excluded() -> None:
     assert settings.excluded == ("user-namespace",)
 
 
+def test_a_profile_has_what_is_included_and_what_that_requires() -> None:
+    full = {"kubeflow_release": "26.03", "kubeflow_profile": "full"}
+    names = [part.name for part in parse({**full, "kubeflow_include": ["training-operator"]}).components]
+    assert {*names} - {part.name for part in parse(full).components} == {"training-operator"}
+    training = {"kubeflow_release": "26.03", "kubeflow_include": ["katib", "trainer"]}
+    assert [part.name for part in parse(training).components].count("trainer") == 1
+    assert {"katib", "kubeflow-namespace", "trainer"} <= {part.name for part in parse(training).components}
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({"kubeflow_include": ["katib"], "kubeflow_exclude": ["katib"]}, "katib both requested and excluded"),
+        ({"kubeflow_include": ["katb"]}, "Did you mean katib?"),
+        ({"kubeflow_include": ["spark-operator"]}, "It comes with 1.10.2, 1.11.0, 26.03."),
+        ({"kubeflow_include": ["pipelines-pns"]}, "upstream removed it in 1.9.0"),
+        (
+            {"kubeflow_include": ["cert-manager"], "kubeflow_existing": ["cert-manager"]},
+            "cert-manager is in kubeflow_existing and in kubeflow_include",
+        ),
+    ],
+)
+def test_what_cannot_be_included_is_refused(variables: dict[str, Any], words: str) -> None:
+    (problem,) = problems(**variables)
+    assert words in str(problem)
+    assert problem.needed
+    assert problem.todo
+
+
 def test_storage_of_the_cluster_itself_takes_the_place_of_the_provisioner() -> None:
     settings = parse({"kubeflow_components": ["katib"], "local_path_storage_mode": "existing"})
     assert "local-path" not in [part.name for part in settings.components]
