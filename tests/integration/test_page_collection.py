@@ -40,7 +40,8 @@ def test_its_commands_install_from_two_files_and_end_as_it_says(kubeconfig: Path
 def _added_to_an_execution_environment(empty: Path) -> dict[str, list[str]]:
     """What ansible-builder adds for the collection of the context that the page has made, as in the image's stages."""
     programs, stage = empty / "kfv/bin", str(empty / "stage")
-    install = ["collection", "install", "-r", "requirements.yml", "--collections-path", stage]
+    # Forced, for the checkout itself may be a collection on the search path.
+    install = ["collection", "install", "--force", "-r", "requirements.yml", "--collections-path", stage]
     context = empty / "context/_build"
     subprocess.run([str(programs / "ansible-galaxy"), *install], cwd=context, check=True, stdout=subprocess.DEVNULL)
     introspect = [str(programs / "ansible-builder"), "introspect", stage]
