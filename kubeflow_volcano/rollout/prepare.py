@@ -14,6 +14,7 @@ from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.rollout.access.requirements import unmet_access
 from kubeflow_volcano.rollout.account.stored import with_account
 from kubeflow_volcano.rollout.desired import Desired, collecting, desired
 from kubeflow_volcano.rollout.gang.rights import missing_rights
@@ -83,6 +84,7 @@ def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, 
             )
             problems += foreign_components(cluster, settings, scope.parts, found.parts, brought, progress=progress)
             problems += unmet_needs(cluster, settings, found.parts, progress)
+            problems += unmet_access(cluster, settings, found.parts)
             problems += _cluster_problems(cluster, settings, scope, found, check=check, progress=progress)
         if problems or not found:
             raise InvalidInput(problems)

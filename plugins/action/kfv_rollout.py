@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, warn
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.experiment.interruption import interruptible
+from kubeflow_volcano.rollout.access.way_in import way_in
 from kubeflow_volcano.rollout.run import roll_out
 from kubeflow_volcano.rollout.scope import ROLES, scope_of
 
@@ -22,9 +23,10 @@ class ActionModule(Action):
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Report what became of each object; failed if one was refused or did not become ready."""
         settings = self.settings_with_secrets(arguments["settings"])
+        cluster = Cluster.connect(settings.kubeconfig, settings.context)
         with interruptible():  # releases the lock
             done = roll_out(
-                Cluster.connect(settings.kubeconfig, settings.context),
+                cluster,
                 settings,
                 scope_of(settings, arguments["roles"]),
                 check=self.check_mode,
@@ -33,4 +35,9 @@ class ActionModule(Action):
             )
         for warning in done.warnings:
             warn(warning)
-        return done.as_dict() | ({"diff": done.diff()} if self._task.diff else {})
+        answer = done.as_dict()
+        ended = "kubeflow" in arguments["roles"] and not self.check_mode and not done.problems
+        way = way_in(cluster, settings) if ended else ()
+        for line in way:
+            self.progress(line)
+        return answer | {"way_in": [*way]} | ({"diff": done.diff()} if self._task.diff else {})

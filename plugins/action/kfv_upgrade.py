@@ -10,6 +10,7 @@ from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action i
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.experiment.interruption import interruptible
 from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.rollout.access.way_in import way_in
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.upgrade.document import finished, foretell, require_idle, upgrade
 from kubeflow_volcano.rollout.upgrade.report import summary, write
@@ -43,7 +44,10 @@ class ActionModule(Action):
         for warning in done.warnings:
             warn(warning)
         self.progress(f"report: {reports['upgrade.html']}")
-        return done.as_dict() | {"reports": reports} | ({"diff": done.diff()} if self._task.diff else {})
+        answer, way = done.as_dict(), () if done.problems else way_in(cluster, settings)
+        for line in way:
+            self.progress(line)
+        return answer | {"reports": reports, "way_in": [*way]} | ({"diff": done.diff()} if self._task.diff else {})
 
     def _planned(self, cluster: Cluster, settings: Settings, directory: Path, *, allowed: bool) -> dict[str, Any]:
         document = foretell(cluster, settings, check=self.check_mode, progress=self.progress)

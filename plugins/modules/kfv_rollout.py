@@ -90,4 +90,11 @@ seconds:
   description: How long it took.
   returned: success
   type: float
+way_in:
+  description: >-
+    Lines for a person: the address at which to sign in, the user, and the command that reads the password. Empty
+    without a gateway of this inventory, in check mode, and after problems.
+  returned: when objects were sent
+  type: list
+  elements: str
 """

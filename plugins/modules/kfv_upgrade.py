@@ -76,4 +76,11 @@ started:
   description: Whether the upgrade had begun to change the cluster.
   returned: when it was carried out
   type: bool
+way_in:
+  description: >-
+    Lines for a person: the address at which to sign in, the user, and the command that reads the password. Empty
+    without a gateway of this inventory, and after problems.
+  returned: when objects were sent
+  type: list
+  elements: str
 """

@@ -85,7 +85,7 @@ FLOORS: Mapping[str, Sequence[set[str]]] = {
         {"settings"},
         {"images", "manifests", "state"},
         {"account", "others", "queues", "storage"},
-        {"gang"},
+        {"access", "gang"},
         {"patches"},
         {"scope", "desired"},
         {"versions"},

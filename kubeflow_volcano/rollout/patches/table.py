@@ -9,6 +9,8 @@ from kubeflow_volcano.catalog.gangs import gang_scheduler
 from kubeflow_volcano.catalog.operator import COMPONENT, GANG_FLAGS, version_of_image
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.rollout.access.cookies import application_cookies, session_cookie
+from kubeflow_volcano.rollout.access.gateway import admit_traffic, publish, serve
 from kubeflow_volcano.rollout.account.first_user import placeholder_account
 from kubeflow_volcano.rollout.account.sign_in import dex, first_profile, relying_party
 from kubeflow_volcano.rollout.gang.replicas import replicate_operator, replicate_volcano
@@ -130,7 +132,14 @@ _PATCHES: dict[str, tuple[_Patch, ...]] = {
     "volcano": (_scheduling, _pod_webhooks, _volcano_replicas),
     "local-path": (default_class, base_directories, owners_of_volumes),
     "dex": (_with_account(dex),),
-    "oauth2-proxy": (_with_account(relying_party),),
+    "oauth2-proxy": (_with_account(relying_party), session_cookie),
     "oidc-authservice": (_with_account(relying_party),),
     "user-namespace": (_with_account(first_profile),),
+    "istio": (publish,),
+    "istio-namespace": (admit_traffic,),
+    "kubeflow-istio-resources": (serve,),
+    "jupyter-web-app": (application_cookies,),
+    "models-web-app": (application_cookies,),
+    "tensorboards-web-app": (application_cookies,),
+    "volumes-web-app": (application_cookies,),
 }

@@ -14,6 +14,7 @@ from kubeflow_volcano.catalog.model import Component, Release, Source
 from kubeflow_volcano.decode import SAME, Key, Parsed, decode
 from kubeflow_volcano.directories import cache_directory
 from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.rollout.settings.access import AccessSettings, validate_access
 from kubeflow_volcano.rollout.settings.ceded import CededFields
 from kubeflow_volcano.rollout.settings.existing import validate_existing
 from kubeflow_volcano.rollout.settings.images import (
@@ -80,6 +81,7 @@ class Settings:
     source: str
     sources: Mapping[str, str]
     user: Annotated[UserSettings, SAME]
+    access: Annotated[AccessSettings, SAME]
     namespace_labels: Annotated[Mapping[str, str], Key("kubeflow_namespace_labels")]
     mirror: Annotated[MirrorSettings, SAME]
     pull: Annotated[PullSettings, SAME]
@@ -193,7 +195,9 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
     problems += validate_operator(settings.gang_scheduler, release, settings.components)
     problems += validate_scheduling(settings.scheduling, settings.volcano.version, settings.gang_scheduler)
     if settings.components:
-        problems += validate_components(settings.patches, {part.name for part in settings.components})
+        chosen = {part.name for part in settings.components}
+        problems += validate_access(settings.access, chosen, settings.existing)
+        problems += validate_components(settings.patches, chosen)
         problems += validate_static_volumes(settings.storage, settings.components)
         problems += validate_availability(settings.availability, _training_operator(settings.components))
     problems += _validate_sources(values["kubeflow_sources"], release)

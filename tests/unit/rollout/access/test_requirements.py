@@ -1,0 +1,173 @@
+"""What the way in needs of a cluster, and what a run ends with."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.cluster.api.client import Listing
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.rollout.access.requirements import unmet_access
+from kubeflow_volcano.rollout.access.way_in import way_in
+from kubeflow_volcano.rollout.settings.settings import Settings, parse
+
+PASSWORD = "only-for-tests"  # noqa: S105  of no cluster
+GATEWAY = "kubeflow-istio-resources"
+PARTS: Mapping[str, tuple[Object, ...]] = {"istio": (), GATEWAY: ()}
+NODE_PORT: dict[str, Any] = {
+    "kubeflow_access": "node-port",
+    "kubeflow_host": "192.0.2.7",
+    "kubeflow_tls": "self-signed",
+}
+OWN: dict[str, Any] = {"kubeflow_access": "load-balancer", "kubeflow_tls": "secret", "kubeflow_tls_secret": "own"}
+ISSUER: dict[str, Any] = {
+    "kubeflow_access": "load-balancer",
+    "kubeflow_host": "kf.example.org",
+    "kubeflow_tls": "issuer",
+    "kubeflow_tls_issuer": "acme",
+}
+INGRESS: dict[str, Any] = {
+    **NODE_PORT,
+    "kubeflow_access": "ingress",
+    "kubeflow_host": "kf.example.org",
+    "kubeflow_ingress_class": "a",
+}
+
+
+class Cluster:
+    """Live objects."""
+
+    def __init__(self, *objects: Object) -> None:
+        self.objects = {Ref.of(obj): obj for obj in objects}
+
+    def get(self, ref: Ref, **_: Any) -> Object | None:
+        return self.objects.get(ref)
+
+    def list(self, api_version: str, kind: str, **_: Any) -> Listing:
+        return Listing(tuple(obj for ref, obj in self.objects.items() if ref[:2] == (api_version, kind)), "1")
+
+
+def named(kind: str, name: str, namespace: str = "", api_version: str = "v1", **more: Any) -> Object:
+    place = {"name": name, **({"namespace": namespace} if namespace else {})}
+    return {"apiVersion": api_version, "kind": kind, "metadata": place, **more}
+
+
+def secret(name: str, namespace: str, **texts: str) -> Object:
+    data = {key.replace("_", "."): base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+    return named("Secret", name, namespace, data=data)
+
+
+def service(kind: str = "ClusterIP", name: str = "istio-ingressgateway", **status: Any) -> Object:
+    ports = [{"port": 80, "nodePort": 31080}, {"port": 443, "nodePort": 31443}]
+    return named("Service", name, "istio-system", spec={"type": kind, "ports": ports}, status=status)
+
+
+def settings(**variables: Any) -> Settings:
+    return parse({"kubeflow_profile": "full"} | variables)
+
+
+def unmet(cluster: Any, parts: Mapping[str, tuple[Object, ...]] = PARTS, **variables: Any) -> list[str]:
+    return [str(problem) for problem in unmet_access(cluster, settings(**variables), parts)]
+
+
+def test_a_forwarded_port_needs_nothing_and_asks_nothing() -> None:
+    assert unmet(None) == []
+
+
+def test_the_secret_of_the_certificate_has_to_be_there_with_both_keys() -> None:
+    (absent,) = unmet(Cluster(), **OWN)
+    assert "Secret istio-system/own of kubeflow_tls_secret does not exist" in absent
+    assert "create secret tls own" in absent
+    (half,) = unmet(Cluster(secret("own", "istio-system", tls_crt="a")), **OWN)
+    assert "lacks tls.key" in half
+    assert unmet(Cluster(secret("own", "istio-system", tls_crt="a", tls_key="b")), **OWN) == []
+
+
+def test_the_issuer_has_to_be_there_or_to_come_with_the_roll_out() -> None:
+    issuer = named("ClusterIssuer", "acme", api_version="cert-manager.io/v1")
+    (absent,) = unmet(Cluster(), **ISSUER)
+    assert "no ClusterIssuer acme of kubeflow_tls_issuer" in absent
+    assert unmet(Cluster(issuer), **ISSUER) == []
+    assert unmet(Cluster(), {**PARTS, "kubeflow-issuer": (issuer,)}, **ISSUER) == []
+    (elsewhere,) = unmet(Cluster(issuer), **ISSUER, kubeflow_tls_issuer_kind="Issuer")
+    assert "no Issuer istio-system/acme" in elsewhere
+
+
+def test_an_unknown_ingress_class_is_refused_with_those_that_exist() -> None:
+    (problem,) = unmet(Cluster(named("IngressClass", "b", api_version="networking.k8s.io/v1")), **INGRESS)
+    assert "an IngressClass of the cluster: b." in problem
+    assert "no controller either" in unmet(Cluster(), **INGRESS)[0]
+    assert unmet(Cluster(named("IngressClass", "a", api_version="networking.k8s.io/v1")), **INGRESS) == []
+
+
+def test_a_node_port_of_another_service_is_refused() -> None:
+    asked = {**NODE_PORT, "kubeflow_node_port": 31443}
+    (problem,) = unmet(Cluster(service(name="other")), **asked)
+    assert "kubeflow_node_port is 31443, which Service istio-system/other has" in problem
+    assert unmet(Cluster(service()), **asked) == []
+
+
+def test_roles_without_the_gateway_do_not_ask() -> None:
+    assert unmet(Cluster(), {"volcano": ()}, **OWN) == []
+
+
+@pytest.mark.parametrize(
+    ("variables", "live", "address"),
+    [
+        ({}, service(), "http://localhost:8080 while this runs:"),
+        (NODE_PORT, service("NodePort"), "https://192.0.2.7:31443/"),
+        ({**NODE_PORT, "kubeflow_host": "fd00::7"}, service("NodePort"), "https://[fd00::7]:31443/"),
+        (
+            {**NODE_PORT, "kubeflow_tls": "none", "kubeflow_secure_cookies": False},
+            service("NodePort"),
+            "http://192.0.2.7:31080/",
+        ),
+        (OWN, service("LoadBalancer", loadBalancer={"ingress": [{"ip": "203.0.113.9"}]}), "https://203.0.113.9/"),
+        (OWN, service("LoadBalancer"), "none yet; the load balancer has assigned none. This shows it (EXTERNAL-IP):"),
+        (ISSUER, service("LoadBalancer"), "https://kf.example.org/"),
+        (INGRESS, service(), "https://kf.example.org/"),
+    ],
+)
+def test_a_run_ends_with_the_address(variables: dict[str, Any], live: Object, address: str) -> None:
+    cluster: Any = Cluster(live)
+    lines = way_in(cluster, settings(**variables))
+    assert lines[0] == f"address: {address}"
+    assert "user: user@example.com" in lines
+
+
+def test_it_ends_with_the_command_that_reads_a_random_password_and_never_with_the_password() -> None:
+    cluster: Any = Cluster(
+        service(), secret("first-user", "kubeflow-volcano", email="user@example.com", password=PASSWORD)
+    )
+    found = settings(kubeflow_kubeconfig="/a b/config")
+    text = "\n".join(way_in(cluster, found))
+    assert "password: kubectl --kubeconfig '/a b/config' -n kubeflow-volcano get secret first-user" in text
+    assert "kubectl --kubeconfig '/a b/config' -n istio-system port-forward" in text
+    given = settings(kubeflow_user_password=PASSWORD)
+    empty: Any = Cluster(service())
+    text += "\n".join(way_in(empty, given))
+    assert "kubeflow_user_password of the inventory" in text
+    assert PASSWORD not in text
+    published = settings(kubeflow_published_password=True)
+    assert "password: the one that upstream publishes" in way_in(empty, published)
+
+
+def test_without_a_gateway_there_is_nothing_to_say_and_nothing_is_asked() -> None:
+    nobody: Any = None
+    assert way_in(nobody, parse({"kubeflow_profile": "training"})) == ()
+
+
+def test_a_cluster_that_answers_no_more_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster: Any = Cluster()
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise ApiError(503, "ServiceUnavailable", "try later")
+
+    monkeypatch.setattr(cluster, "get", refuse)
+    assert way_in(cluster, settings(**NODE_PORT)) == (
+        "address: not known, as the API server answered 503 ServiceUnavailable: try later",
+    )
