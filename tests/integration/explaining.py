@@ -67,6 +67,12 @@ class Jobs:
         self.cluster.delete(ref, uid=live["metadata"]["uid"])
         until(lambda: self.cluster.get(ref) is None)
         until(lambda: not self.of_job(name))
+        # Its PodGroup would be taken for that of the next job of this name, and then deleted.
+        until(lambda: not self._groups_of(live["metadata"]["uid"]))
+
+    def _groups_of(self, uid: str) -> list[Object]:
+        groups = self.cluster.list("scheduling.volcano.sh/v1beta1", "PodGroup", namespace=self.namespace).items
+        return [item for item in groups if uid in {it["uid"] for it in item["metadata"].get("ownerReferences") or ()}]
 
     def of_job(self, name: str) -> list[Object]:
         pods = self.cluster.list("v1", "Pod", namespace=self.namespace).items

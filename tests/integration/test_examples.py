@@ -168,7 +168,7 @@ def served(cluster: Cluster, crds: Sequence[Object]) -> Iterator[None]:
     finally:
         for crd in made:
             cluster.delete(Ref.of(crd), uid=crd["metadata"]["uid"])
-        until(lambda: not any(cluster.get(Ref.of(crd)) for crd in made))
+        until(lambda: not any(cluster.get(Ref.of(crd)) for crd in made), 300)
         until(lambda: not kinds())
 
 
