@@ -12,6 +12,7 @@ from kubeflow_volcano.cluster.readiness import State, assess, assess_pod
 from kubeflow_volcano.validators.checks.reach.planned_images import as_planned, planned_of
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.safe import text
+from kubeflow_volcano.validators.report.accelerators import of_node, totals
 from kubeflow_volcano.validators.subjects.storage_classes import is_default
 
 __all__ = ["snapshot"]
@@ -30,14 +31,16 @@ def snapshot(facts: Facts | None) -> Mapping[str, Any]:
     """
     pods = _read(facts, "pods")
     unwell_pods = {pod["metadata"]["uid"] for pod in pods or () if assess_pod(pod).state not in _WELL}
+    nodes = _nodes(facts, pods, unwell_pods)
     rows: dict[str, tuple[list[_Row], int] | None] = {
-        "nodes": _nodes(facts, pods, unwell_pods),
+        "nodes": None if nodes is None else _most(nodes, _MOST_NODES, _node_order),
         "classes": _classes(facts),
         "claims": _claims(facts),
         "images": _images(facts, pods, unwell_pods),
     }
     return {
         **{key: found and found[0] for key, found in rows.items()},
+        "accelerators": None if nodes is None else totals(nodes),
         "unplaced": None if pods is None else _by_namespace((pod for pod in pods if not _node_of(pod)), unwell_pods),
         "left_out": {key: found[1] if found else 0 for key, found in rows.items()},
     }
@@ -58,9 +61,7 @@ def _node_of(pod: Object) -> str:
     return name
 
 
-def _nodes(
-    facts: Facts | None, pods: tuple[Object, ...] | None, unwell_pods: Collection[str]
-) -> tuple[list[_Row], int] | None:
+def _nodes(facts: Facts | None, pods: tuple[Object, ...] | None, unwell_pods: Collection[str]) -> list[_Row] | None:
     nodes = _read(facts, "nodes")
     if nodes is None or facts is None:
         return None
@@ -79,10 +80,11 @@ def _nodes(
                 "os": text(info.get("osImage", "")),
                 "kubelet": text(info.get("kubeletVersion", "")),
                 "runtime": text(info.get("containerRuntimeVersion", "")),
+                "accelerators": of_node(node, on_node[name]),
                 "pods": None if pods is None else _by_namespace(on_node[name], unwell_pods),
             }
         )
-    return _most(rows, _MOST_NODES, _node_order)
+    return rows
 
 
 def _node_order(row: _Row) -> tuple[bool, bool, bool, bool, str]:

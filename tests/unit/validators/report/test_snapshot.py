@@ -65,6 +65,35 @@ def test_of_many_rows_some_hundred_are_kept_and_the_rest_is_counted() -> None:
     assert seen["nodes"][0]["name"] == "bad"
 
 
+def test_gpus_are_counted_by_node_and_kind_and_ended_pods_use_none() -> None:
+    def gpu_node(name: str, **more: Any) -> Object:
+        status = {
+            "conditions": [{"type": "Ready", "status": "True"}],
+            "allocatable": {"cpu": "8", "nvidia.com/gpu": "4"},
+        }
+        return node(name, status=status, **more)
+
+    def user(name: str, **rest: Any) -> Object:
+        limits = {"resources": {"limits": {"nvidia.com/gpu": "3", "cpu": "1"}}}
+        return pod(name, spec={"nodeName": "g1", "containers": [{"name": "main", "image": "i", **limits}]}, **rest)
+
+    ended = user("a/ended", status={"phase": "Succeeded"})
+    npu = node("n1", status={"allocatable": {"cpu": "2", "huawei.com/Ascend910": "8"}})
+    seen = snapshot(facts(gpu_node("g1"), gpu_node("g2", metadata=SIMULATED), npu, user("a/one"), ended))
+    rows = {
+        item["name"]: [(row["resource"], row["requested"]) for row in item["accelerators"]] for item in seen["nodes"]
+    }
+    assert rows == {
+        "g1": [("nvidia.com/gpu", 3)],
+        "g2": [("nvidia.com/gpu", 0)],
+        "n1": [("huawei.com/Ascend910", 0)],
+    }
+    npus, gpus = seen["accelerators"]
+    assert npus["allocatable"] == 8
+    assert (gpus["nodes"], gpus["simulated"], gpus["allocatable"], gpus["requested"]) == (2, 1, 8, 3)
+    assert snapshot(None)["accelerators"] is None
+
+
 def test_storage_is_told_by_class_and_claim() -> None:
     default = {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}
     seen = snapshot(
