@@ -98,11 +98,13 @@ def requested(browser: webdriver.Chrome) -> list[str]:
 
 
 def shown(browser: webdriver.Chrome) -> list[str]:
-    return [
-        item.get_attribute("id") or ""
-        for item in browser.find_elements(By.CSS_SELECTOR, "details.check")
-        if item.is_displayed()
-    ]
+    """Checks that the filters leave, folded or not."""
+    script = """
+      const kept = (item) => getComputedStyle(item).display !== "none";
+      return [...document.querySelectorAll("details.check")]
+        .filter((item) => kept(item) && kept(item.parentElement)).map((item) => item.id)"""
+    found: list[str] = browser.execute_script(script)
+    return found
 
 
 def tab_to(browser: webdriver.Chrome, id_: str) -> None:
@@ -187,6 +189,34 @@ def test_on_paper_it_is_black_on_white_whatever_the_screen_is(browser: webdriver
     assert not browser.find_element(By.CSS_SELECTOR, ".filters").is_displayed()
     a4 = {"paperWidth": 8.27, "paperHeight": 11.69, "printBackground": False}
     assert base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", a4)["data"]).startswith(b"%PDF")
+
+
+@pytest.mark.parametrize("name", ["healthy", "broken", "chinese"])
+def test_on_paper_every_check_is_unfolded_and_nothing_is_wider_than_the_page(
+    browser: webdriver.Chrome, pages: Path, name: str
+) -> None:
+    view(browser, width=718, media="print")  # A4 without its margins, at 96 dots per inch
+    show(browser, pages / name / "latest.html")
+    script = """
+      const values = [...document.querySelectorAll("details.check > dl > dd:first-of-type")];
+      return [values.length, values.filter((item) => !item.checkVisibility({contentVisibilityAuto: true})).length]"""
+    number, hidden = browser.execute_script(script)
+    assert number > 40
+    assert hidden == 0
+    found = browser.execute_script(MEASURE, LOWEST_CONTRAST, LOWEST_CONTRAST_OF_SHAPES)
+    assert (found["wide"], found["outside"], found["clipped"]) == (0, [], [])
+
+
+def test_on_a_screen_families_without_a_finding_are_folded(browser: webdriver.Chrome, pages: Path) -> None:
+    view(browser, width=390)
+    show(browser, pages / "broken" / "latest.html")
+    page = "document.documentElement"
+    assert browser.execute_script(f"return {page}.scrollWidth - {page}.clientWidth") == 0
+    script = """
+      return [...document.querySelectorAll("details.family")].map((item) =>
+        [item.open, item.querySelector("details.check.fail, details.check.error, details.check.warn") !== null])"""
+    found = browser.execute_script(script)
+    assert {tuple(item) for item in found} == {(True, True), (False, False)}
 
 
 def test_verdicts_and_families_are_filtered_with_the_keyboard(browser: webdriver.Chrome, pages: Path) -> None:

@@ -35,7 +35,10 @@ HOSTILE = (
 )
 """A name or a line of a log that would like to be more than text."""
 
-_SIMULATED = {"annotations": {"kwok.x-k8s.io/node": "fake"}}
+_SIMULATED = {
+    "annotations": {"kwok.x-k8s.io/node": "fake"},
+    "labels": {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"},
+}
 _DEFAULT = {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}
 
 
@@ -142,7 +145,8 @@ def _objects() -> list[Object]:
     }
     ready = {"conditions": [{"type": "Ready", "status": "True"}], "allocatable": {"cpu": "8"}, "nodeInfo": info}
     nodes = [node(f"node-{number}", status=ready) for number in (1, 2)]
-    nodes += [node(f"gpu-{number}", status=ready, metadata=_SIMULATED) for number in (1, 2)]
+    gpus = {**ready, "allocatable": {"cpu": "8", "nvidia.com/gpu": "4"}}
+    nodes += [node(f"gpu-{number}", status=gpus, metadata=_SIMULATED) for number in (1, 2)]
     pods = [
         pod(f"{namespace}/{name}-5d9c7-{number}", owner=name, spec=_on(f"node-{1 + number % 2}", name))
         for namespace, name, replicas in (

@@ -8,7 +8,17 @@ from typing import Any
 from kubeflow_volcano.validators.language.catalog import ENGLISH
 from kubeflow_volcano.validators.language.speaking import counted, padded, say, speaking
 from kubeflow_volcano.validators.report.clusters import describe_cluster, describe_verdicts
-from kubeflow_volcano.validators.report.summary import ATTENTION, MARKS, attention, changes, counts, rollout, simulation
+from kubeflow_volcano.validators.report.summary import (
+    ATTENTION,
+    MARKS,
+    affected,
+    attention,
+    changes,
+    counts,
+    gpus,
+    rollout,
+    simulation,
+)
 from kubeflow_volcano.validators.report.wording import in_words, in_words_of_clusters
 
 __all__ = ["render", "render_clusters"]
@@ -41,8 +51,12 @@ def _lines(document: Mapping[str, Any], *, colour: bool) -> list[str]:
     if retries := document["run"]["retries"]:
         words = "retried: {requests} after transient API server errors."
         lines.append(say(words, requests=counted(retries, "request")))
+    if found := gpus(document):
+        lines.append(f"{say('GPUs')}{say(': ')}{_one_line(found)}")
     for items in _worst_last(attention(document), lambda items: items[0]["status"]):
-        lines.extend(_finding(items, colour=colour))
+        first, message, *rest = _finding(items, colour=colour)
+        ids = " ".join(item["id"] for item in affected(document, items))
+        lines += [first, message, *([_part("affects", ids)] if ids else []), *rest]
     left = document["cleanup"]["left"]
     return lines + [say(" ! left behind: {object} ({why})", object=_object(item), why=item["why"]) for item in left]
 

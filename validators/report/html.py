@@ -27,10 +27,13 @@ from kubeflow_volcano.validators.report.clusters import (
 )
 from kubeflow_volcano.validators.report.document import anchor
 from kubeflow_volcano.validators.report.summary import (
+    ATTENTION,
     MARKS,
     WORDS,
+    affected,
     attention,
     counts,
+    gpus,
     rollout,
     simulation,
     skip_reasons,
@@ -41,6 +44,12 @@ from kubeflow_volcano.validators.report.wording import in_words, in_words_of_clu
 __all__ = ["render", "render_clusters"]
 
 _ORDER = tuple(WORDS)
+_CHECKS_FIRST = (
+    "attention", "baseline", "hosts", "checks", "gang", "nodes", "images", "storage", "conformance", "run",
+)  # fmt: skip
+_STATE_FIRST = (
+    "attention", "baseline", "gang", "nodes", "images", "storage", "checks", "conformance", "run",
+)  # fmt: skip
 _WORST_FIRST = ("fail", "incomplete", "warn", "pass")
 _CLUSTER = "(cluster-wide)"  # not a valid name of a namespace
 _MOST_EVIDENCE = 8_000
@@ -59,6 +68,7 @@ def _of_run(document: Mapping[str, Any], evidence: Mapping[str, str], manual: st
     families = list(dict.fromkeys(item["category"] for item in document["checks"]))
     script = _source("report.js")
     groups = attention(document)
+    drawn = pictures(document)
     return _page(
         "report.html.j2",
         document,
@@ -67,23 +77,67 @@ def _of_run(document: Mapping[str, Any], evidence: Mapping[str, str], manual: st
         script=script,
         script_hash=_hash(script),
         kind=say("Preflight") if "hosts" in document else say("Validation"),
-        checks=sorted(document["checks"], key=lambda item: _ORDER.index(item["status"])),
+        sections=_sections(document, pictures=bool(drawn)),
+        groups=_by_family(document["checks"]),
         attention=groups,
+        affected=[affected(document, items) for items in groups],
         alone={items[0]["id"] for items in groups if len(items) == 1},
         simulation=simulation(document),
         rollout=rollout(document),
+        gpus=gpus(document),
         share=_share(document["summary"]),
         families=families,
         namespaces=namespaces,
         classes={name: f"n{number}" for number, name in enumerate(namespaces)},
         hosts=_hosts(document),
-        pictures=pictures(document),
+        pictures=drawn,
         width=WIDTH,
         everywhere=_CLUSTER,
         evidence={path: text[-_MOST_EVIDENCE:] for path, text in evidence.items()},
         most_evidence=_MOST_EVIDENCE,
         most_squares=_MOST_SQUARES,
     )
+
+
+def _sections(document: Mapping[str, Any], *, pictures: bool) -> dict[str, str]:
+    """Title of each section by its id, in order: what a reader looks for after this verdict comes first."""
+    of_hosts = "hosts" in document
+    have = {
+        "attention": say("Needs attention") if attention(document) else "",
+        "baseline": say("Compared") if document["baseline"] else "",
+        "hosts": say("Hosts") if of_hosts else "",
+        "checks": say("Checks"),
+        "gang": say("Gang experiment") if pictures else "",
+        "nodes": "" if of_hosts else say("Nodes and GPUs"),
+        "images": "" if of_hosts else say("Images"),
+        "storage": "" if of_hosts else say("Storage"),
+        "conformance": say("AI conformance") if document["conformance"] else "",
+        "run": say("This run"),
+    }
+    failed = document["summary"]["verdict"] in {"fail", "incomplete"}
+    order = _CHECKS_FIRST if failed or of_hosts else _STATE_FIRST
+    return {name: have[name] for name in order if have[name]}
+
+
+def _by_family(checks: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Checks of each family, the worst first; families with findings come first and are open."""
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for item in sorted(checks, key=lambda item: _ORDER.index(item["status"])):
+        groups.setdefault(item["category"], []).append(item)
+    return [
+        {
+            "name": name,
+            "checks": items,
+            "counts": {status: number for status in _ORDER if (number := _number(items, status))},
+            "open": items[0]["status"] in ATTENTION,
+            "namespaces": list(dict.fromkeys(found for item in items for found in _namespaces_of(item))),
+        }
+        for name, items in groups.items()
+    ]
+
+
+def _number(checks: Iterable[Mapping[str, Any]], status: str) -> int:
+    return sum(item["status"] == status for item in checks)
 
 
 def render_clusters(document: Mapping[str, Any], manual: str = "", language: str = ENGLISH) -> str:
@@ -154,13 +208,17 @@ def _hash(text: str) -> str:
 def _filters(families: Sequence[str], namespaces: Sequence[str]) -> str:
     """CSS rules that hide what is not selected. They contain numbers in place of the cluster's names.
 
-    They reach only the form's siblings: with rules for the whole page, a browser would take a minute to apply each
-    one to the report of a large cluster.
+    They reach only the form's siblings and their children: with rules for the whole page, a browser would take a minute
+    to apply each one to the report of a large cluster.
     """
     rules = [
-        *(f".filters:has(#s-{name}:not(:checked)) ~ .check.{name}" for name in Status),
-        *(f".filters:has(#f-{name}:not(:checked)) ~ .check.f-{name}" for name in families),
-        *(f'.filters:has([value="n{number}"]:checked) ~ .check:not(.n{number})' for number in range(len(namespaces))),
+        *(f".filters:has(#s-{name}:not(:checked)) ~ .family > .check.{name}" for name in Status),
+        *(f".filters:has(#f-{name}:not(:checked)) ~ .family.f-{name}" for name in families),
+        *(
+            f'.filters:has([value="n{number}"]:checked) ~ .family{of}:not(.n{number})'
+            for number in range(len(namespaces))
+            for of in ("", " > .check")
+        ),
     ]
     return ",\n".join(rules) + "{display:none}\n"
 

@@ -1,4 +1,4 @@
-"""The report in Markdown, for a pull request or a chat: ten lines first, then the findings, then every check.
+"""The report in Markdown, for a pull request or a chat: ten lines first, then the findings, the GPUs, and every check.
 
 Text that came from a cluster is escaped. `manual` is the URL of the manual of checks, relative to the report; empty
 where there is none.
@@ -21,6 +21,7 @@ from kubeflow_volcano.validators.report.clusters import (
 from kubeflow_volcano.validators.report.document import anchor
 from kubeflow_volcano.validators.report.summary import (
     WORDS,
+    affected,
     attention,
     changes,
     counts,
@@ -46,6 +47,7 @@ def render(document: Mapping[str, Any], manual: str = "", language: str = ENGLIS
             _summary(document),
             _section("Needs attention", _attention(document, manual)),
             _comparison(document["baseline"]),
+            _section("Nodes and GPUs", _gpus(document)),
             _section("Kubernetes AI conformance", _conformance(document)),
             _section("All checks", _all(document, manual)),
             _section("Webhooks answered by the rehearsal", _simulated_webhooks(document)),
@@ -162,13 +164,18 @@ def _attention(document: Mapping[str, Any], manual: str) -> list[list[str]]:
         [
             "<br>".join(_link(item, f"{item['id']} {item['slug']}", manual) for item in items),
             say(items[0]["status"]),
-            _cell(items[0]["message"]),
+            "<br>".join([_cell(items[0]["message"]), *_affected(document, items)]),
             "<br>".join(dict.fromkeys(_cell(item["expected"]) for item in items)),
             _remedy(items[0]["remediation"]),
         ]
         for items in attention(document)
     ]
     return [_head("check", "status", "found", "needed", "do"), *rows] if rows else []
+
+
+def _affected(document: Mapping[str, Any], causes: Sequence[Mapping[str, Any]]) -> list[str]:
+    ids = say(", ").join(item["id"] for item in affected(document, causes))
+    return [f"{say('affects')}{say(': ')}{ids}"] if ids else []
 
 
 def _attention_of_clusters(document: Mapping[str, Any], manual: str) -> list[list[str]]:
@@ -230,6 +237,18 @@ def _all(document: Mapping[str, Any], manual: str) -> list[list[str]]:
         for item in document["checks"]
     ]
     return [_head("id", "claim", "status", "severity", "found"), *rows]
+
+
+def _gpus(document: Mapping[str, Any]) -> list[list[str]]:
+    rows = [
+        [
+            _cell(item["resource"]),
+            _cell(item["model"]) or say("unknown"),
+            *(str(item[key]) for key in ("nodes", "simulated", "allocatable", "requested")),
+        ]
+        for item in document["snapshot"]["accelerators"] or ()
+    ]
+    return [_head("GPUs", "model", "nodes", "simulated", "allocatable", "requested"), *rows] if rows else []
 
 
 def _conformance(document: Mapping[str, Any]) -> list[list[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kubeflow_volcano.validators.language.speaking import counted, say
@@ -12,9 +12,11 @@ __all__ = [
     "ATTENTION",
     "MARKS",
     "WORDS",
+    "affected",
     "attention",
     "changes",
     "counts",
+    "gpus",
     "rollout",
     "simulation",
     "skip_reasons",
@@ -44,6 +46,28 @@ def attention(document: Mapping[str, Any]) -> list[list[Mapping[str, Any]]]:
             if item["status"] == status:
                 groups.setdefault((status, item["message"]), []).append(item)
     return list(groups.values())
+
+
+def affected(document: Mapping[str, Any], causes: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Checks that were skipped because of these, directly or through others of them, in the document's order."""
+    ids = {item["id"] for item in causes}
+    while found := {item["id"] for item in document["checks"] if not ids.isdisjoint(item["because"])} - ids:
+        ids |= found
+    return [item for item in document["checks"] if item["id"] in ids and item["because"]]
+
+
+def gpus(document: Mapping[str, Any]) -> str:
+    """GPUs and other accelerators by kind: `nvidia.com/gpu (A100): 4 of 8 requested on 2 nodes`; empty without any."""
+    return say("; ").join(
+        say(
+            "{kind}: {requested} of {allocatable} requested on {nodes}",
+            kind=f"{item['resource']} ({item['model']})" if item["model"] else item["resource"],
+            requested=item["requested"],
+            allocatable=item["allocatable"],
+            nodes=counted(item["nodes"], "node"),
+        )
+        for item in document["snapshot"]["accelerators"] or ()
+    )
 
 
 def counts(summary: Mapping[str, Any]) -> str:

@@ -116,7 +116,9 @@ def test_labels_of_the_console_are_chinese_and_in_one_column(report: Report) -> 
     assert lines[-1] == "报告  reports/latest.html"
     parts = [line for line in lines if line.startswith("       ")]
     assert [
-        line for line in parts if line[7:13] not in {"发现    ", "要求    ", "处理    ", "查看    ", "变更    "}
+        line
+        for line in parts
+        if line[7:13] not in {"发现    ", "影响    ", "要求    ", "处理    ", "查看    ", "变更    "}
     ] == []
 
 

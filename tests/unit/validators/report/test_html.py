@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from kubeflow_volcano.validators.report import files, html
+from kubeflow_volcano.validators.report import console, files, html, markdown
 from kubeflow_volcano.validators.report.document import Report
 from tests.places import ROOT
 from tests.samples import reports as samples
@@ -102,15 +102,65 @@ def test_it_is_smaller_than_a_megabyte(make: Callable[[], Report]) -> None:
 def test_findings_come_before_what_holds_and_say_what_to_do() -> None:
     report = samples.broken()
     page = rendered(report)
-    order = [word for item in page.all("details") for word in (item.get("class") or "").split()[1:2]]
-    ranks = [("fail", "error", "warn", "pass", "skip").index(word) for word in order]
-    assert ranks == sorted(ranks)
-    assert len(set(ranks)) == 5
+    ranks: list[list[int]] = []
+    for item in page.all("details"):
+        kind, word, *_ = [*(item.get("class") or "").split(), ""]
+        if kind == "family":
+            ranks.append([])
+        elif kind == "check":
+            ranks[-1].append(("fail", "error", "warn", "pass", "skip").index(word))
+    assert all(family == sorted(family) for family in ranks)
+    assert [family[0] for family in ranks] == sorted(family[0] for family in ranks)
+    assert {rank for family in ranks for rank in family} == {0, 1, 2, 3, 4}
+    folded = ["open" not in item for item in page.all("details") if (item.get("class") or "").startswith("family")]
+    assert folded == [family[0] > 2 for family in ranks]
     shown = "".join(page.texts)
     for item in report.as_dict()["checks"]:
         assert item["message"] in shown
         assert item["remediation"]["text"] in shown
         assert all(command in shown for key in ("commands", "changes") for command in item["remediation"][key])
+
+
+def _sections(report: Report) -> list[str]:
+    return [item["id"] or "" for item in rendered(report).all("section")]
+
+
+def test_a_pass_opens_with_the_gang_the_nodes_and_the_images() -> None:
+    assert _sections(samples.healthy())[:5] == ["gang", "nodes", "images", "storage", "checks"]
+
+
+def test_a_failure_opens_with_the_findings() -> None:
+    assert _sections(samples.broken())[:3] == ["attention", "checks", "gang"]
+    compared = samples.broken(baseline=samples.healthy().as_dict())
+    assert _sections(compared)[:3] == ["attention", "baseline", "checks"]
+
+
+def test_the_contents_are_in_the_order_of_the_page() -> None:
+    text = html.render(samples.healthy().as_dict(), {})
+    (contents,) = re.findall(r"<nav.*?</nav>", text, re.DOTALL)
+    assert re.findall(r'href="#(\w+)"', contents) == _sections(samples.healthy())
+
+
+def test_a_finding_names_the_checks_that_it_affects_and_they_follow_it() -> None:
+    report = samples.broken()
+    checks = {item["id"]: item for item in report.as_dict()["checks"]}
+    text = html.render(report.as_dict(), {})
+    (section,) = re.findall(r'<section id="attention".*?</section>', text, re.DOTALL)
+    caused = {id_: item for id_, item in checks.items() if item["because"]}
+    assert caused
+    rows = section.split("<li>")[1:]
+    for id_, item in caused.items():
+        (row,) = [row for row in rows if f'href="#{item["because"][0]}"' in row.partition("affected")[0]] or [""]
+        assert f'href="#{id_}"' in row.partition("affected")[2], id_
+
+
+def test_gpus_are_counted_by_kind() -> None:
+    report = samples.healthy()
+    told = "nvidia.com/gpu (NVIDIA-A100-SXM4-80GB): 0 of 8 requested on 2 nodes"
+    assert told in html.render(report.as_dict(), {})
+    assert f"GPUs: {told}" in console.render(report.as_dict(), {})
+    row = "| nvidia.com/gpu | NVIDIA-A100-SXM4-80GB | 2 | 2 | 8 | 0 |"
+    assert row in markdown.render(report.as_dict())
 
 
 @pytest.mark.fault(43)
