@@ -82,7 +82,7 @@ def test_every_case_comes_out_as_claimed_and_everything_is_as_before(
     before = surroundings(cluster)
     cases = [case for case in CASES if case.scenario in names]
     done = play(kubeconfig, tmp_path, gang_demo_scenarios=list(names))
-    told = done.stdout[-6000:] + done.stderr[-1000:]
+    told = done.stdout[-20000:] + done.stderr[-1000:]
     assert (tmp_path / "gang-demo.json").exists(), told
     document = json.loads((tmp_path / "gang-demo.json").read_text("utf-8"))
     assert {item["case"]: item["problem"] for item in document["outcomes"]} == {case.name: "" for case in cases}, told
