@@ -100,7 +100,8 @@ def _set_up(stage: Stage, prefix: str, node: str, *, minimum: int) -> tuple[str,
     for gang in sorted({gang_of(name) for name in names} if minimum else ()):
         stage.group(prefix + gang, minimum)
     for name in names:
-        slot = {_SLOT: f"{stage.run}-{slot_of(name)}"}
+        # Slots of its own: a scheduler may still count a pod of the step before, which is gone.
+        slot = {_SLOT: f"{prefix}{slot_of(name)}"}
         stage.pod(name, prefix + gang_of(name) if minimum else "", required=_only_one(node, slot), labels=slot)
     return names
 
