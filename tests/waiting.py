@@ -24,12 +24,12 @@ def until(found: Callable[[], _Answer | None], seconds: float = 120, *, every: f
     return answer
 
 
-def at_last(asked: Callable[[], _Answer], wanted: _Answer, seconds: float = 60) -> _Answer:
+def at_last(asked: Callable[[], _Answer], wanted: _Answer, seconds: float = 60, *, every: float = 0) -> _Answer:
     """What `asked` returns once that is what is wanted, else its last answer, for the assertion to show.
 
     For what follows with a delay that nobody can see, such as what kube-proxy makes of endpoints.
     """
     end = time.monotonic() + seconds
     while (answer := asked()) != wanted and time.monotonic() < end:
-        pass
+        time.sleep(every)
     return answer

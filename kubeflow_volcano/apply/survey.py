@@ -6,7 +6,7 @@ import contextlib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from http import HTTPStatus
 from types import MappingProxyType
@@ -99,9 +99,8 @@ def survey(
             ref = Ref(refs[0].api_version, refs[0].kind, refs[0].namespace, live["metadata"]["name"])
             if ref in found:
                 scaler = autoscalers.result().get(_target(ref), "") if autoscalers and ref in scaled else ""
-                compared = _compared(objects[ref], live, manager, ceded.get(ref, ()), scaler)
-                left_over = compared.presence is Presence.UP_TO_DATE and ref in adopted and has_left_fields(live)
-                found[ref] = replace(compared, presence=Presence.DIFFERS, live=live) if left_over else compared
+                stays = ref not in adopted or not has_left_fields(live)
+                found[ref] = _compared(objects[ref], live, manager, ceded.get(ref, ()), scaler, stays=stays)
 
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="survey") as pool:
         autoscalers = pool.submit(_autoscalers, cluster, deadline) if scaled else None
@@ -159,10 +158,14 @@ def _target(ref: Ref) -> Ref:
     return ref._replace(api_version=ref.group)
 
 
-def _compared(declared: Object, live: Object, manager: str, ceded: tuple[Pointer, ...], scaler: str) -> Found:
+def _compared(
+    declared: Object, live: Object, manager: str, ceded: tuple[Pointer, ...], scaler: str, *, stays: bool
+) -> Found:
+    """How the two compare; `stays` says whether fields that are not declared are left as they are."""
     ready, uid = assess(live).ready, live["metadata"]["uid"]
     scaler = "" if REPLICAS in ceded else scaler
     left = (*ceded, REPLICAS) if scaler else ceded
-    if "deletionTimestamp" not in live["metadata"] and is_up_to_date(without(declared, left), live, manager):
+    deleted = "deletionTimestamp" in live["metadata"]
+    if stays and not deleted and is_up_to_date(without(declared, left), live, manager):
         return Found(Presence.UP_TO_DATE, None, ready, uid, left, scaler)
     return Found(Presence.DIFFERS, live, ready, uid, left, scaler)

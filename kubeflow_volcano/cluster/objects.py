@@ -6,7 +6,7 @@ from typing import Any
 
 from kubeflow_volcano.ref import Ref, group_of
 
-__all__ = ["Object", "Ref", "conditions", "group_of"]
+__all__ = ["Object", "Ref", "conditions", "group_of", "last_seen"]
 
 Object = dict[str, Any]
 """One Kubernetes object as parsed from YAML or JSON."""
@@ -15,3 +15,10 @@ Object = dict[str, Any]
 def conditions(obj: Object) -> dict[str, Object]:
     """The status conditions of `obj` by type; empty if there are none yet."""
     return {item["type"]: item for item in obj.get("status", {}).get("conditions") or ()}
+
+
+def last_seen(event: Object) -> str:
+    """When an Event was seen last; the older and the newer events API write different fields."""
+    series = event.get("series") or {}
+    seen = series.get("lastObservedTime") or event.get("lastTimestamp") or event.get("eventTime")
+    return str(seen or event["metadata"]["creationTimestamp"])

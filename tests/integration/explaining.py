@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from kubeflow_volcano.catalog.images.probes import PAUSE
@@ -11,7 +10,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.validators.explain.model import Explanation, Finding, State
 from kubeflow_volcano.validators.explain.reading.situation import read_situation
 from kubeflow_volcano.validators.explain.stages import explain
-from tests.waiting import until
+from tests.waiting import at_last, until
 
 __all__ = ["GPU", "LABELS", "LITTLE", "SIMULATED", "Jobs", "job"]
 
@@ -95,10 +94,11 @@ class Jobs:
 
     def stays(self, name: str, seconds: float = 15) -> None:
         """No pod of it gets a node, for some seconds."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            assert not [pod for pod in self.of_job(name) if pod["spec"].get("nodeName")]
-            time.sleep(1)
+
+        def placed() -> bool:
+            return any(pod["spec"].get("nodeName") for pod in self.of_job(name))
+
+        assert not at_last(placed, wanted=True, seconds=seconds, every=1)
 
     def again(self, name: str, right: Object) -> None:
         """Recreate the job as the remedy says; it starts."""

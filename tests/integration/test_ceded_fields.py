@@ -21,8 +21,8 @@ from kubeflow_volcano.rollout.settings.ceded import CededFields, ceded_of
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
 
 REF = Ref("apps/v1", "Deployment", "default", "ceded")
-REPLICAS = CededFields("Deployment", "ceded", ("/spec/replicas",), "default", "apps")
-MEMORY = CededFields("Deployment", "ceded", ("/spec/template/spec/containers/0/resources/limits",))
+REPLICAS = CededFields("Deployment", "ceded", "default", "apps", paths=("/spec/replicas",))
+MEMORY = CededFields("Deployment", "ceded", paths=("/spec/template/spec/containers/0/resources/limits",))
 
 AUTOSCALER: Object = {
     "apiVersion": "autoscaling/v1",

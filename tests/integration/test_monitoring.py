@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -16,7 +15,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 from tests.integration.test_validators import BUSYBOX
 from tests.monitoring import expressions, metrics_of, monitors, served
-from tests.waiting import until
+from tests.waiting import at_last, until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
@@ -128,10 +127,5 @@ def test_every_metric_is_served_with_the_labels_that_are_read(cluster: Cluster) 
             if metric not in found or labels - found[metric]
         }
 
-    missing = lacking()
-    for _ in range(30):  # counters appear with the first job that ends so
-        if not missing:
-            break
-        time.sleep(2)
-        missing = lacking()
-    assert not missing
+    nothing: dict[str, set[str]] = {}
+    assert at_last(lacking, nothing, every=2) == nothing, "counters appear with the first job that ends so"

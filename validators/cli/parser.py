@@ -10,7 +10,6 @@ from pathlib import Path
 from kubeflow_volcano.catalog.gangs import GANG_SCHEDULERS
 from kubeflow_volcano.catalog.read import releases
 from kubeflow_volcano.problems import InvalidInput, Problem
-from kubeflow_volcano.validators.cli import supporting
 from kubeflow_volcano.validators.language.catalog import ENGLISH, LANGUAGES
 from kubeflow_volcano.validators.run.options import AUTO, Options
 
@@ -48,7 +47,7 @@ def parser(program: str = PROGRAM, *, only_validate: bool = False) -> argparse.A
         "--stability-seconds", type=float, default=10.0, metavar="S", help="seconds to watch pods for flapping (10)"
     )
     output = whole.add_argument_group("output")
-    output.add_argument("--report-dir", type=Path, default=Path("reports"), metavar="DIR", help="default: reports")
+    _report_directory(output)
     output.add_argument("--baseline", type=Path, metavar="FILE", help="earlier report (JSON) to compare findings with")
     _language(output, default=ENGLISH)
     _flag(output, "--strict", "exit with 4 on warnings")
@@ -77,7 +76,7 @@ def _other_commands(whole: argparse.ArgumentParser, program: str) -> None:
             "rbac", help="print the least permissions of a run, for `kubectl apply -f -`", allow_abbrev=False
         )
     )
-    supporting.add_arguments(
+    _support_bundle(
         commands.add_parser(
             "support-bundle",
             help="write objects, events, logs and reports into one archive, without credentials",
@@ -144,6 +143,18 @@ def _rbac(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _support_bundle(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--kubeconfig", type=Path, metavar="FILE", help=_KUBECONFIG)
+    command.add_argument("--context", metavar="NAME", help=_CONTEXT)
+    _repeatable(command, "--namespace", "NAME", "a namespace of users to add, with the logs of its pods")
+    _report_directory(command)
+    command.add_argument("--output", type=Path, metavar="FILE", help="default: kubeflow-volcano-support-<time>.tar.gz")
+
+
+def _report_directory(parent: argparse._ActionsContainer) -> None:
+    parent.add_argument("--report-dir", type=Path, default=Path("reports"), metavar="DIR", help="default: reports")
+
+
 def _clusters(group: argparse._ArgumentGroup) -> None:
     each = "repeatable: one cluster each"
     group.add_argument(
@@ -207,7 +218,7 @@ def _text(group: argparse._ArgumentGroup, name: str, metavar: str, words: str) -
     group.add_argument(name, default="", metavar=metavar, help=words)
 
 
-def _repeatable(group: argparse._ArgumentGroup, name: str, metavar: str, words: str) -> None:
+def _repeatable(group: argparse._ActionsContainer, name: str, metavar: str, words: str) -> None:
     group.add_argument(name, action="append", default=[], metavar=metavar, help=f"{words}; repeatable")
 
 

@@ -14,22 +14,7 @@ from kubeflow_volcano.text import counted
 from kubeflow_volcano.validators.support.bundle import reports_in, write
 from kubeflow_volcano.validators.support.gathering import gather, platform_namespaces
 
-__all__ = ["add_arguments", "support_bundle"]
-
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """The options of the command."""
-    command.add_argument("--kubeconfig", type=Path, metavar="FILE", help="default: $KUBECONFIG, ~/.kube/config")
-    command.add_argument("--context", metavar="NAME", help="default: the kubeconfig's current context")
-    command.add_argument(
-        "--namespace",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="a namespace of users to add, with the logs of its pods; repeatable",
-    )
-    command.add_argument("--report-dir", type=Path, default=Path("reports"), metavar="DIR", help="default: reports")
-    command.add_argument("--output", type=Path, metavar="FILE", help="default: kubeflow-volcano-support-<time>.tar.gz")
+__all__ = ["support_bundle"]
 
 
 def support_bundle(parsed: argparse.Namespace) -> str:
@@ -44,7 +29,6 @@ def support_bundle(parsed: argparse.Namespace) -> str:
     target: Path = parsed.output or Path(f"kubeflow-volcano-support-{now:%Y%m%dT%H%M%SZ}.tar.gz")
     cluster = Cluster.connect(parsed.kubeconfig, parsed.context)
     try:
-        own = platform_namespaces(cluster)
         known = {obj["metadata"]["name"] for obj in cluster.list("v1", "Namespace").items}
     except ApiError as error:
         todo = "use an account that may list namespaces, as `kubeflow-volcano rbac` grants it."
@@ -53,7 +37,7 @@ def support_bundle(parsed: argparse.Namespace) -> str:
         raise InvalidInput(
             Problem(f"--namespace {', '.join(absent)}.", "namespaces of this cluster.", "correct the name.")
         )
-    namespaces = tuple(dict.fromkeys((*own, *parsed.namespace)))
+    namespaces = tuple(dict.fromkeys((*sorted(platform_namespaces() & known), *parsed.namespace)))
     found = gather(cluster, namespaces, taken=f"{now:%Y-%m-%dT%H:%M:%SZ}", progress=to_stderr())
     files = found.files | reports_in(parsed.report_dir)
     write(files, target, taken=int(now.timestamp()))

@@ -77,7 +77,7 @@ def _of_run(document: Mapping[str, Any], evidence: Mapping[str, str], manual: st
         script=script,
         script_hash=_hash(script),
         kind=say("Preflight") if "hosts" in document else say("Validation"),
-        sections=_sections(document, pictures=bool(drawn)),
+        sections=_sections(document, findings=bool(groups), pictures=bool(drawn)),
         groups=_by_family(document["checks"]),
         attention=groups,
         affected=[affected(document, items) for items in groups],
@@ -99,11 +99,11 @@ def _of_run(document: Mapping[str, Any], evidence: Mapping[str, str], manual: st
     )
 
 
-def _sections(document: Mapping[str, Any], *, pictures: bool) -> dict[str, str]:
+def _sections(document: Mapping[str, Any], *, findings: bool, pictures: bool) -> dict[str, str]:
     """Title of each section by its id, in order: what a reader looks for after this verdict comes first."""
     of_hosts = "hosts" in document
     have = {
-        "attention": say("Needs attention") if attention(document) else "",
+        "attention": say("Needs attention") if findings else "",
         "baseline": say("Compared") if document["baseline"] else "",
         "hosts": say("Hosts") if of_hosts else "",
         "checks": say("Checks"),

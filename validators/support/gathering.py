@@ -15,14 +15,14 @@ from kubeflow_volcano import __version__
 from kubeflow_volcano.catalog import read
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, last_seen
 from kubeflow_volcano.cluster.readiness import assess
 from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.redaction import HIDDEN, is_secret_name, redacted
 from kubeflow_volcano.text import counted
 from kubeflow_volcano.validators.core.expectations import SCHEDULER
-from kubeflow_volcano.validators.core.resources import CONFIGMAPS, CRDS, NAMESPACES, PODS, RESOURCES, Resource
+from kubeflow_volcano.validators.core.resources import CONFIGMAPS, CRDS, PODS, RESOURCES, Resource
 from kubeflow_volcano.validators.reading.trimming import trim_of
 
 __all__ = ["Gathered", "gather", "platform_namespaces"]
@@ -52,12 +52,8 @@ class Gathered:
     lacking: list[str] = field(default_factory=list)
 
 
-def platform_namespaces(cluster: Cluster) -> tuple[str, ...]:
-    """The namespaces that releases of the catalog bring, and kube-system, as far as the cluster has them.
-
-    Raises:
-        ApiError: namespaces may not be listed.
-    """
+def platform_namespaces() -> frozenset[str]:
+    """The namespaces that releases of the catalog bring, and kube-system."""
     known = {_SYSTEM}
     for version in read.releases():
         known |= {name for part in read.load_release(version).components.values() for name in part.namespaces}
@@ -65,8 +61,7 @@ def platform_namespaces(cluster: Cluster) -> tuple[str, ...]:
         known |= {
             space for version in read.versions_of(name) for space in read.load_component(name, version).namespaces
         }
-    found = (obj["metadata"]["name"] for obj in cluster.list(NAMESPACES.api_version, NAMESPACES.kind).items)
-    return tuple(sorted(known.intersection(found)))
+    return frozenset(known)
 
 
 def gather(cluster: Cluster, namespaces: Sequence[str], *, taken: str, progress: Progress) -> Gathered:
@@ -88,7 +83,7 @@ def gather(cluster: Cluster, namespaces: Sequence[str], *, taken: str, progress:
     pods: list[Object] = []
     for (resource, namespace), objects in zip(targets, _each(cluster, _listed, targets, found), strict=True):
         if resource == PODS:
-            pods += [_slim(obj) for obj in objects]
+            pods += objects
         if objects:
             place = f"objects/{namespace}/{resource}.yaml" if namespace else f"objects/{resource}.yaml"
             found.files[place] = _as_yaml(resource, objects)
@@ -152,18 +147,14 @@ def _listed(cluster: Cluster, target: Target) -> Sequence[Object]:
 
 def _events(cluster: Cluster, namespace: str) -> Sequence[str]:
     found = cluster.list("v1", "Event", namespace=namespace).items
-    return [_line(obj) for obj in sorted(found, key=_when)]
-
-
-def _when(event: Object) -> str:
-    return str(event.get("lastTimestamp") or event.get("eventTime") or event["metadata"]["creationTimestamp"])
+    return [_line(obj) for obj in sorted(found, key=last_seen)]
 
 
 def _line(event: Object) -> str:
     about = event["involvedObject"]
     message = " ".join(str(event.get("message", "")).split())
     return (
-        f"{_when(event)} {event.get('type', '')} {event.get('reason', '')} x{event.get('count') or 1} "
+        f"{last_seen(event)} {event.get('type', '')} {event.get('reason', '')} x{event.get('count') or 1} "
         f"{about.get('kind', '')} {about.get('name', '')}: {message}"
     )
 
@@ -199,11 +190,6 @@ def _logs(pods: Sequence[Object]) -> Iterator[_Log]:
 def _read_log(cluster: Cluster, log: _Log) -> Sequence[str]:
     text = cluster.logs(log.namespace, log.pod, log.container, previous=log.previous, tail=_LINES)
     return [text] if text else []
-
-
-def _slim(obj: Object) -> Object:
-    """What `_logs` needs of a pod."""
-    return {key: obj[key] for key in ("apiVersion", "kind", "metadata", "status", "spec") if key in obj}
 
 
 def _as_yaml(resource: Resource, objects: Sequence[Object]) -> str:

@@ -29,12 +29,12 @@ Fields = Mapping[str, Any]
 
 def appliers(live: Object) -> list[str]:
     """The tools that applied the object, by their field managers."""
-    return sorted({entry["manager"] for entry in _entries(live) if _TOOLS.fullmatch(entry["manager"])})
+    return sorted({entry["manager"] for entry in _entries(live) if _is_tools(entry)})
 
 
 def take_over(live: Object, manager: str) -> bool:
     """Give what tools own of `live` to `manager`, as if it had applied it; returns whether there was anything."""
-    taken = [entry for entry in _entries(live) if _TOOLS.fullmatch(entry["manager"])]
+    taken = [entry for entry in _entries(live) if _is_tools(entry)]
     if not taken:
         return False
     own = owned_by(live, manager)
@@ -55,8 +55,8 @@ def take_over(live: Object, manager: str) -> bool:
 def without_left_fields(after: Object) -> Object:
     """What is left of the object when fields that only tools own go: a dry run cannot show that."""
     entries = _entries(after)
-    tools = [entry.get("fieldsV1") or {} for entry in entries if _TOOLS.fullmatch(entry["manager"])]
-    others = [entry.get("fieldsV1") or {} for entry in entries if not _TOOLS.fullmatch(entry["manager"])]
+    tools = [entry.get("fieldsV1") or {} for entry in entries if _is_tools(entry)]
+    others = [entry.get("fieldsV1") or {} for entry in entries if not _is_tools(entry)]
     found = copy.deepcopy(after)
     for fields in tools:
         _remove(found, fields, others)
@@ -70,6 +70,10 @@ def has_left_fields(live: Object) -> bool:
 
 def _entries(live: Object) -> list[Object]:
     return [entry for entry in live["metadata"].get("managedFields") or () if not entry.get("subresource")]
+
+
+def _is_tools(entry: Object) -> bool:
+    return bool(_TOOLS.fullmatch(entry["manager"]))
 
 
 def _together(one: Fields, other: Fields) -> Fields:

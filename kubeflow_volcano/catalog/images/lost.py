@@ -8,7 +8,7 @@ from functools import cache
 from kubeflow_volcano.catalog import read
 from kubeflow_volcano.catalog.images import tables
 from kubeflow_volcano.catalog.images.names import ImageName
-from kubeflow_volcano.catalog.model import Component, Release
+from kubeflow_volcano.catalog.model import Release
 from kubeflow_volcano.catalog.shipped import images_of_release
 
 __all__ = ["lost_images", "replaced_images", "whole_releases"]
@@ -22,18 +22,20 @@ def whole_releases() -> tuple[str, ...]:
 
 def lost_images(release: Release) -> Mapping[str, tuple[str, ...]]:
     """By component of the release: images of its workloads that are gone without a replacement."""
-    found = {part.name: _gone(part, release, replaced=False) for part in release.components.values()}
-    return {name: images for name, images in found.items() if images}
+    return _gone(release, replaced=False)
 
 
 def replaced_images(release: Release) -> Mapping[str, tuple[str, ...]]:
     """By component of the release: images of its workloads that are gone and have a replacement."""
-    found = {part.name: _gone(part, release, replaced=True) for part in release.components.values()}
-    return {name: images for name, images in found.items() if images}
+    return _gone(release, replaced=True)
 
 
-def _gone(part: Component, release: Release, *, replaced: bool) -> tuple[str, ...]:
-    images = {text for (ref, _), text in images_of_release(release.version).items() if ref in part.workloads}
-    names = {text: ImageName.parse(text) for text in images}
-    ends = {text: tables.gone(name) for text, name in names.items() if name}
-    return tuple(sorted(text for text, end in ends.items() if end and bool(end.replacement) is replaced))
+def _gone(release: Release, *, replaced: bool) -> Mapping[str, tuple[str, ...]]:
+    images = images_of_release(release.version)
+    found: dict[str, tuple[str, ...]] = {}
+    for part in release.components.values():
+        names = {text: ImageName.parse(text) for (ref, _), text in images.items() if ref in part.workloads}
+        ends = {text: tables.gone(name) for text, name in names.items() if name}
+        if own := sorted(text for text, end in ends.items() if end and bool(end.replacement) is replaced):
+            found[part.name] = tuple(own)
+    return found

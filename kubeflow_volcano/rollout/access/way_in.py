@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.rollout.access.gateway import NAMESPACE, SERVICE
-from kubeflow_volcano.rollout.account.stored import kept_password, reading_command
+from kubeflow_volcano.rollout.account.stored import kept_password, kubectl, reading_command
 from kubeflow_volcano.rollout.settings.access import GATEWAY
 from kubeflow_volcano.rollout.settings.settings import Settings
 
@@ -50,7 +49,7 @@ def _address(cluster: Cluster, settings: Settings) -> Iterator[str]:
     scheme = "https" if access.encrypted else "http"
     if not access.published:
         yield f"address: http://localhost:{_LOCAL_PORT} while this runs:"
-        yield f"  {_kubectl(settings)} -n {NAMESPACE} port-forward service/{SERVICE.name} {_LOCAL_PORT}:80"
+        yield f"  {kubectl(settings)} -n {NAMESPACE} port-forward service/{SERVICE.name} {_LOCAL_PORT}:80"
         return
     live = cluster.get(SERVICE) or {}
     host, port = access.host, ""
@@ -60,16 +59,11 @@ def _address(cluster: Cluster, settings: Settings) -> Iterator[str]:
         host = _assigned(live)
     if not host:
         yield "address: none yet; the load balancer has assigned none. This shows it (EXTERNAL-IP):"
-        yield f"  {_kubectl(settings)} -n {NAMESPACE} get service {SERVICE.name}"
+        yield f"  {kubectl(settings)} -n {NAMESPACE} get service {SERVICE.name}"
         return
     yield f"address: {scheme}://{f'[{host}]' if ':' in host else host}{port}/"
     if access.tls == "self-signed":
         yield "  the certificate signs itself: browsers warn until they trust it (docs/access.md)"
-
-
-def _kubectl(settings: Settings) -> str:
-    file = f" --kubeconfig {shlex.quote(str(settings.kubeconfig))}" if settings.kubeconfig else ""
-    return f"kubectl{file}" + (f" --context {shlex.quote(settings.context)}" if settings.context else "")
 
 
 def _node_port(service: Object, number: int) -> str:

@@ -26,6 +26,7 @@ __all__ = [
     "SECRET",
     "keep_password",
     "kept_password",
+    "kubectl",
     "reading_command",
     "reads_account",
     "validate_profile_owner",
@@ -51,12 +52,17 @@ def reads_account(components: Iterable[Component]) -> bool:
 
 def reading_command(settings: Settings) -> str:
     """The command that prints the random password."""
-    file = f" --kubeconfig {shlex.quote(str(settings.kubeconfig))}" if settings.kubeconfig else ""
-    context = f" --context {shlex.quote(settings.context)}" if settings.context else ""
     return (
-        f"kubectl{file}{context} -n {SECRET.namespace} get secret {SECRET.name} "
+        f"{kubectl(settings)} -n {SECRET.namespace} get secret {SECRET.name} "
         "-o jsonpath='{.data.password}' | base64 -d; echo"
     )
+
+
+def kubectl(settings: Settings) -> str:
+    """The beginning of a command for a person: kubectl with the inventory's kubeconfig and context."""
+    file = f" --kubeconfig {shlex.quote(str(settings.kubeconfig))}" if settings.kubeconfig else ""
+    context = f" --context {shlex.quote(settings.context)}" if settings.context else ""
+    return f"kubectl{file}{context}"
 
 
 def with_account(cluster: Cluster, settings: Settings, components: Sequence[Component]) -> Settings:

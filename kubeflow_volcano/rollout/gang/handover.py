@@ -9,6 +9,7 @@ from kubeflow_volcano.apply.problems import refusal
 from kubeflow_volcano.apply.removing.ending import wait_for_end
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.rollout.gang.pods import pods_of
 
 __all__ = ["wait_for_former_pods"]
 
@@ -25,18 +26,9 @@ def wait_for_former_pods(run: Engine, deployments: Iterable[Object]) -> None:
         return
     try:
         for deployment in deployments:
-            former = _terminating(run, deployment)
+            former = [pod for pod in pods_of(run.cluster, deployment) if "deletionTimestamp" in pod["metadata"]]
             grace = max((pod["metadata"].get("deletionGracePeriodSeconds") or 0 for pod in former), default=0)
             uids = {Ref.of(pod): pod["metadata"]["uid"] for pod in former}
             wait_for_end(run.cluster, uids, run.deadline.at_most(grace + _KILL_SECONDS), run.progress)
     except ApiError as error:
         run.add_problem(refusal(run.cluster, error))
-
-
-def _terminating(run: Engine, deployment: Object) -> list[Object]:
-    live = run.cluster.get(Ref.of(deployment))
-    if live is None:
-        return []
-    labels = ",".join(f"{key}={value}" for key, value in live["spec"]["selector"]["matchLabels"].items())
-    pods = run.cluster.list("v1", "Pod", namespace=live["metadata"]["namespace"], labels=labels).items
-    return [pod for pod in pods if "deletionTimestamp" in pod["metadata"]]

@@ -20,6 +20,7 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.rollout.gang.pods import pods_of
 from kubeflow_volcano.rollout.gang.replicas import companions_of
 from kubeflow_volcano.rollout.gang.trainer import RUNTIME_KINDS
 from kubeflow_volcano.rollout.settings.settings import Settings
@@ -116,12 +117,10 @@ def _restart_if_older(run: Engine, deployment: Object, scheduler: GangScheduler)
 
 def _pods(cluster: Cluster, deployment: Object) -> Sequence[Object]:
     """Its pods, except those that are terminating or have ended (evicted ones, for example)."""
-    labels = ",".join(f"{key}={value}" for key, value in deployment["spec"]["selector"]["matchLabels"].items())
-    found = cluster.list("v1", "Pod", namespace=deployment["metadata"]["namespace"], labels=labels).items
     ended = {"Failed", "Succeeded"}
     return [
         pod
-        for pod in found
+        for pod in pods_of(cluster, deployment)
         if "deletionTimestamp" not in pod["metadata"] and (pod.get("status") or {}).get("phase") not in ended
     ]
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from kubeflow_volcano.apply.fields.ceded import Pointer, as_pointer
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress, silent
@@ -18,8 +19,6 @@ from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.text import did_you_mean
 
 __all__ = ["overruled", "with_own_patches"]
-
-Field = tuple[str, ...]
 
 
 def with_own_patches(
@@ -135,16 +134,16 @@ def _refused(name: str, number: int, folder: Path, problem: Problem) -> Problem:
     )
 
 
-def _paths(patch: Any) -> Iterator[Field]:
+def _paths(patch: Any) -> Iterator[Pointer]:
     """The fields that a patch sets."""
     if isinstance(patch, list):
         for step in patch:
-            yield tuple(part.replace("~1", "/").replace("~0", "~") for part in step["path"].split("/")[1:])
+            yield as_pointer(step["path"])
         return
     yield from _leaves(patch, ())
 
 
-def _leaves(value: Any, path: Field) -> Iterator[Field]:
+def _leaves(value: Any, path: Pointer) -> Iterator[Pointer]:
     if isinstance(value, Mapping) and value:
         for key, item in value.items():
             yield from _leaves(item, (*path, str(key)))
@@ -155,7 +154,7 @@ def _leaves(value: Any, path: Field) -> Iterator[Field]:
         yield path
 
 
-def _at(value: Any, path: Field) -> Any:
+def _at(value: Any, path: Pointer) -> Any:
     """What is at the path; items of lists by name or number. The list itself for an item that does not exist."""
     for part in path:
         if isinstance(value, list):

@@ -14,21 +14,20 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.text import did_you_mean
 
-__all__ = ["CededFields", "ceded_of", "validate_ceded"]
+__all__ = ["CededFields", "Target", "ceded_of", "validate_ceded"]
 
 
 @dataclass(frozen=True, slots=True)
-class CededFields:
-    """Fields, as JSON Pointers, of the objects of that kind and name; an empty group or namespace means any."""
+class Target:
+    """The objects of that kind and name that an entry is about; an empty namespace or group means any."""
 
     kind: str
     name: str
-    paths: tuple[str, ...]
     namespace: str = ""
     group: str = ""
 
     def selects(self, ref: Ref) -> bool:
-        """Whether the entry is about that object."""
+        """Whether it is about that object."""
         return (
             (ref.kind, ref.name) == (self.kind, self.name)
             and self.namespace in {"", ref.namespace}
@@ -37,6 +36,13 @@ class CededFields:
 
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}{'/' if self.namespace else ''}{self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CededFields(Target):
+    """Fields, as JSON Pointers, of the objects."""
+
+    paths: tuple[str, ...]
 
 
 def ceded_of(entries: Iterable[CededFields], obj: Object) -> tuple[Pointer, ...]:

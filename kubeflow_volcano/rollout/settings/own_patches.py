@@ -6,34 +6,21 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import Problem
+from kubeflow_volcano.rollout.settings.ceded import Target
 from kubeflow_volcano.text import did_you_mean
 
-__all__ = ["OwnPatch", "PatchTarget", "validate_components"]
-
-
-@dataclass(frozen=True, slots=True)
-class PatchTarget:
-    """The one object that a patch changes; an empty namespace means any."""
-
-    kind: str
-    name: str
-    namespace: str = ""
-
-    def selects(self, ref: Ref) -> bool:
-        """Whether it is that object."""
-        return (ref.kind, ref.name) == (self.kind, self.name) and self.namespace in {"", ref.namespace}
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.namespace}{'/' if self.namespace else ''}{self.name}"
+__all__ = ["OwnPatch", "validate_components"]
 
 
 @dataclass(frozen=True, slots=True)
 class OwnPatch:
-    """A mapping is merged strategically, as kustomize and `kubectl patch` do; a list has the operations of RFC 6902."""
+    """A change of one object.
 
-    target: PatchTarget
+    A mapping is merged strategically, as kustomize and `kubectl patch` do; a list has the operations of RFC 6902.
+    """
+
+    target: Target
     patch: Any
 
 

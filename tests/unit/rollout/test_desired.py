@@ -15,7 +15,8 @@ from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.desired import Desired, desired
-from kubeflow_volcano.rollout.settings.own_patches import OwnPatch, PatchTarget
+from kubeflow_volcano.rollout.settings.ceded import Target
+from kubeflow_volcano.rollout.settings.own_patches import OwnPatch
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 
 NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shared}\n"
@@ -180,7 +181,7 @@ def test_patches_of_the_inventory_come_before_new_names_of_images(write: Write, 
     rules = {"image_mirror_mode": "rewrite", "image_mirror_rules": [{"source": "gcr.io", "prefix": "m.daocloud.io"}]}
     settings, components = write({"pods": POD}, **rules)
     more = {"spec": {"containers": [{"name": "d", "image": "gcr.io/x/y:v2"}]}}
-    own = {"pods": (OwnPatch(PatchTarget("Pod", "p"), more),)}
+    own = {"pods": (OwnPatch(Target("Pod", "p"), more),)}
     found = desired(replace(settings, kustomize=kustomize, patches=own), components, silent)
     (pod,) = found.parts["pods"]
     assert {item["name"]: item["image"] for item in pod["spec"]["containers"]} == {
@@ -191,7 +192,7 @@ def test_patches_of_the_inventory_come_before_new_names_of_images(write: Write, 
 
 def test_a_patch_and_a_variable_that_set_the_same_are_refused(write: Write, kustomize: Path) -> None:
     settings, components = write({"spaces": NAMESPACE}, kubeflow_namespace_labels={"team": "a"})
-    patch = OwnPatch(PatchTarget("Namespace", "shared"), {"metadata": {"labels": {"team": "b", "more": "c"}}})
+    patch = OwnPatch(Target("Namespace", "shared"), {"metadata": {"labels": {"team": "b", "more": "c"}}})
     settings = replace(settings, kustomize=kustomize, patches={"spaces": (patch,)})
     with pytest.raises(InvalidInput, match=r"patches.spaces\[0\] sets metadata.labels.team of Namespace shared"):
         desired(settings, components, silent)

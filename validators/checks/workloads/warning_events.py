@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.objects import Object, Ref, group_of
+from kubeflow_volcano.cluster.objects import Object, Ref, group_of, last_seen
 from kubeflow_volcano.cluster.readiness import State, assess
 from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.text import counted
@@ -102,11 +102,8 @@ def _noted(event: Object, last: float) -> Warned:
 
 
 def _last(event: Object) -> float:
-    """When it was seen last, in seconds since the epoch; the older and the newer events API write different fields."""
-    series = event.get("series") or {}
-    texts = (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))
-    text = next((item for item in texts if item), event["metadata"]["creationTimestamp"])
-    return datetime.fromisoformat(text).timestamp()
+    """When it was seen last, in seconds since the epoch."""
+    return datetime.fromisoformat(last_seen(event)).timestamp()
 
 
 WARNING_EVENTS = Fact[tuple[Warned, ...]](

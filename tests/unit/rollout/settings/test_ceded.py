@@ -30,7 +30,7 @@ def given(**entries: Any) -> tuple[CededFields, ...]:
 def test_an_entry_of_the_inventory_is_read() -> None:
     assert parse({}).ceded == ()
     (found,) = given(namespace="n", group="apps")
-    assert found == CededFields("Deployment", "a", (REPLICAS,), "n", "apps")
+    assert found == CededFields("Deployment", "a", "n", "apps", paths=(REPLICAS,))
 
 
 @pytest.mark.parametrize(
@@ -97,5 +97,5 @@ def test_the_plain_values_of_a_secret_are_its_data() -> None:
         "metadata": {"name": "s", "namespace": "n"},
         "stringData": {"a": "b"},
     }
-    ceded = CededFields("Secret", "s", ("/data/a",))
+    ceded = CededFields("Secret", "s", paths=("/data/a",))
     assert not [*validate_ceded([ceded], [secret], whole=True)]
