@@ -101,8 +101,8 @@ def test_a_component_of_others_is_refused_left_untouched_or_taken_over(
     foretold = roll(cluster, variables, check=True, kubeflow_adopt=[THEIRS])
     changes = {item["before_header"] for item in foretold.diff()}
     assert {str(ref) for ref in planted} <= changes
-    told = {item.ref: item for item in foretold.outcomes if item.ref in planted}
-    assert all("of-others" in labels_of(item.before) - labels_of(item.after) for item in told.values())
+    planned = {item.ref: item for item in foretold.outcomes if item.ref in planted}
+    assert all("of-others" in labels_of(item.before) - labels_of(item.after) for item in planned.values())
     assert live(cluster, planted) == planted
 
     taken = roll(cluster, variables, kubeflow_adopt=[THEIRS])
