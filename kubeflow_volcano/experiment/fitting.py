@@ -13,7 +13,7 @@ from kubeflow_volcano.cluster.objects import Object, conditions
 from kubeflow_volcano.cluster.pods.quantities import quantity
 from kubeflow_volcano.cluster.pods.taints import Setter, blocking, setter_of
 
-__all__ = ["Bounds", "bounds", "fitted", "tolerations"]
+__all__ = ["Bounds", "bounds", "fitted", "pod_specs", "tolerations"]
 
 _Amounts = dict[str, Decimal]
 _LEAST_CPU = Decimal("0.01")
@@ -62,7 +62,7 @@ def fitted(obj: Object, within: Bounds, tolerated: Iterable[Mapping[str, str]] =
     if not (within.least or within.most or within.ratio or tolerated):
         return obj
     obj = copy.deepcopy(obj)
-    for spec in _pod_specs(obj):
+    for spec in pod_specs(obj):
         if tolerated and "nodeName" not in spec:
             spec["tolerations"] = [*(spec.get("tolerations") or ()), *tolerated]
     for resources in _resources(obj):
@@ -77,7 +77,8 @@ def _mappings(value: Any) -> Iterator[dict[str, Any]]:
         yield from _mappings(inner)
 
 
-def _pod_specs(obj: Object) -> Iterator[dict[str, Any]]:
+def pod_specs(obj: Object) -> Iterator[dict[str, Any]]:
+    """The specs of all pods in an object, templates in jobs included."""
     return (item for item in _mappings(obj) if isinstance(item.get("containers"), list))
 
 

@@ -39,6 +39,7 @@ KINDS = (
     ("v1", "Pod"),
     *(item.podgroup for item in GANG_SCHEDULERS.values()),
     ("v1", "PersistentVolumeClaim"),
+    ("v1", "Secret"),
 )
 """What probes may leave in an existing namespace, in the order of deletion."""
 

@@ -23,6 +23,7 @@ from kubeflow_volcano.experiment.closing import remove, remove_helpers
 from kubeflow_volcano.experiment.fitting import Bounds, bounds, fitted
 from kubeflow_volcano.experiment.interruption import postponed
 from kubeflow_volcano.experiment.leftovers import EXPIRES, OWNER, expired, this_process
+from kubeflow_volcano.experiment.logins import login_secret, with_pull_secret
 from kubeflow_volcano.experiment.remains import Cleanup, Tracked, delete_all, wait_gone
 from kubeflow_volcano.experiment.spaces import USABLE_SECONDS, Level, space, wait_usable
 from kubeflow_volcano.progress import Progress, silent
@@ -40,12 +41,16 @@ _DELETE_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Options of probes. `namespace` is an existing one to use instead of new ones; it is never deleted."""
+    """Options of probes. `namespace` is an existing one to use instead of new ones; it is never deleted.
+
+    `registry_logins` is the text of a Docker configuration with logins that pods need for their images.
+    """
 
     namespace: str = ""
     queue: str = "default"
     pause_image: str = PAUSE
     busybox_image: str = BUSYBOX
+    registry_logins: str = field(default="", repr=False)
 
 
 class ProbeRefused(Exception):  # noqa: N818  reads as what it states
@@ -80,6 +85,9 @@ class Session:
         self.options = options or Options()
         self._tolerated = tolerated
         self._bounds: dict[str, Bounds] = {}
+        self._logins: set[str] = set()
+        """Namespaces that have the Secret with the logins."""
+        self._sharing_logins = threading.Lock()
         self.run = secrets.token_hex(4)
         self._expires = (datetime.now(UTC) + _LIFE).strftime("%Y-%m-%dT%H:%M:%SZ")
         self._owner = this_process()
@@ -155,6 +163,7 @@ class Session:
             ProbeRefused: admission (quota, LimitRange, Pod Security, webhook) or authorization refused it.
             ApiError: the server did not answer within `seconds`.
         """
+        obj = self._with_logins(obj)
         obj = fitted(self._marked(obj), self._bounds_of(obj["metadata"].get("namespace", "")), self._tolerated)
         ref = Ref.of(obj)
         with self._state:
@@ -178,6 +187,18 @@ class Session:
                     self._unsure.add(ref)
                 self._state.notify_all()
         return created
+
+    def _with_logins(self, obj: Object) -> Object:
+        """The object with the pull secret in its pods, which its namespace then has."""
+        namespace = obj["metadata"].get("namespace", "")
+        name = f"kfv-{self.run}-registries"
+        if not self.options.registry_logins or (made := with_pull_secret(obj, name)) is obj:
+            return obj
+        with self._sharing_logins:
+            if namespace not in self._logins:
+                self.create(login_secret(name, namespace, self.options.registry_logins))
+                self._logins.add(namespace)
+        return made
 
     def with_extent(self, obj: Object, text: str) -> str:
         """Why an object was denied, and whether ordinary namespaces deny it as well, which `EVERYWHERE` then says."""

@@ -135,7 +135,8 @@ def _missing_images(settings: Settings, found: Desired, progress: Progress) -> S
         for line in table.render(table.rows(settings.mirror, images.entries)).splitlines():
             progress(line)
     if settings.mirror.probe and not problems:
-        problems += ask_mirror(images, settings.mirror, progress).problems()
+        with collecting(problems):
+            problems += ask_mirror(images, settings, progress).problems()
     return problems
 
 

@@ -33,7 +33,7 @@ class ActionModule(Action):
             raise InvalidInput(found.problems)
         requests = 0
         if settings.mirror.probe and arguments["probe"]:
-            asked = ask_mirror(found, settings.mirror, show)
+            asked = ask_mirror(found, settings, show)
             requests = asked.requests
             if problems := tuple(asked.problems()):
                 raise InvalidInput(problems)

@@ -86,7 +86,12 @@ class ActionModule(Action):
             pulled = pull_images(
                 work,
                 ledger,
-                self._puller({name: arguments[name] for name in ("disk_percent", "timeout_seconds")}),
+                self._puller(
+                    {
+                        **{name: arguments[name] for name in ("disk_percent", "timeout_seconds")},
+                        "logins": [asdict(item) for item in self.settings_of_cluster().credentials],
+                    }
+                ),
                 parallel=arguments["parallel"],
                 disk_percent=arguments["disk_percent"],
             )
@@ -101,8 +106,8 @@ class ActionModule(Action):
             why = done.get("unusable") or (done.get("msg", "the module failed") if done.get("failed") else "")
             if why:
                 return [{"name": name, "state": "failed", "error": str(why), "seconds": 0.0} for name in names]
-            pulls: list[Mapping[str, Any]] = done["pulls"]
-            return pulls
+            # Ansible hides a password also where a name happens to contain it.
+            return [{**item, "name": name} for item, name in zip(done["pulls"], names, strict=True)]
 
         return pull
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, failed, show, warn
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.rollout.desired import desired
-from kubeflow_volcano.rollout.images.registry.access import authority, mirror_registry, own_registry
+from kubeflow_volcano.rollout.images.registry.access import authfile, authority, mirror_registry, own_registry
 from kubeflow_volcano.rollout.images.registry.copying import Copying, CopyResult, problems, warnings
 from kubeflow_volcano.rollout.images.registry.endpoints import Archive, End, RegistryEnd
 from kubeflow_volcano.rollout.images.registry.plan import Copy, copies
@@ -44,13 +44,14 @@ def _copy(settings: Settings, *, check: bool) -> CopyResult:
                 "set image_mirror_registry, and image_mirror_mode to registry or containerd.",
             )
         )
-    skopeo = Skopeo.find(settings.registry.authfile, settings.pull.timeout_seconds)
-    images = report(desired(settings, settings.components, show).images, settings)
-    wanted = copies(images, settings)
-    source, target, rate = _ends(settings, wanted)
-    most = settings.mirror.refusals
-    copying = Copying(source, target, skopeo, rate=rate, most_refusals=most, progress=show, check=check)
-    return copying.run(wanted)
+    with authfile(settings) as logins:
+        skopeo = Skopeo.find(logins, settings.pull.timeout_seconds)
+        images = report(desired(settings, settings.components, show).images, settings)
+        wanted = copies(images, settings)
+        source, target, rate = _ends(settings, wanted)
+        most = settings.mirror.refusals
+        copying = Copying(source, target, skopeo, rate=rate, most_refusals=most, progress=show, check=check)
+        return copying.run(wanted)
 
 
 def _ends(settings: Settings, wanted: tuple[Copy, ...]) -> tuple[End, End, RateLimit | None]:

@@ -20,6 +20,7 @@ from kubeflow_volcano.ref import Ref
 from kubeflow_volcano.rollout.account.stored import kept_password
 from kubeflow_volcano.rollout.desired import desired
 from kubeflow_volcano.rollout.images.rename.rules import renamed
+from kubeflow_volcano.rollout.settings.pods.credentials import authorizations, docker_config
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.validators.checks import CHECKS
 from kubeflow_volcano.validators.checks.reach.planned_images import images_in
@@ -92,6 +93,7 @@ def _options(settings: Settings, arguments: dict[str, Any], *, check: bool) -> O
         network_per_node=arguments["network_per_node"],
         pause_image=renamed(PAUSE, settings.mirror),
         busybox_image=renamed(BUSYBOX, settings.mirror),
+        registry_logins=docker_config(authorizations(settings.credentials)) if settings.credentials else "",
         read_only=arguments["read_only"] or check,
         exec_in_pods=arguments["exec_in_pods"],
         acceptance=arguments["acceptance"],

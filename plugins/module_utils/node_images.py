@@ -83,14 +83,20 @@ class NodeRuntime:
             for item in json.loads(done.output).get("images") or []
         ]
 
-    def pull(self, name: str, seconds: int) -> str:
-        """Pull one image; returns why it failed, empty where it did not."""
+    def pull(self, name: str, seconds: int, authorization: str = "") -> str:
+        """Pull one image; returns why it failed, empty where it did not.
+
+        `authorization` is base64 of user:password; crictl reads it from its environment, since version 1.24.
+        """
+        if authorization and self.client == "ctr":
+            return "ctr takes a password as an argument only, which all users of this host can read; install crictl"
         directory = str(self.settings.get("config_path", "")).split(":")[0]
         if self.client == "ctr":  # it does not read the CRI plugin's configuration
             where = ["--hosts-dir", directory] if directory else []
             done = run(self._command("images", "pull", *where, name), seconds)
         else:
-            done = run(self._command("pull", name), seconds)
+            login = {"CRICTL_AUTH": authorization} if authorization else {}
+            done = run(self._command("pull", name), seconds, login)
         return reason(done.errors or done.output) if done.code else ""
 
     def layers(self, name: str) -> int:

@@ -8,7 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 __all__ = ["MISSING", "Finished", "complaint", "find_program", "run", "version_in"]
@@ -34,9 +34,10 @@ def find_program(name: str) -> str:
     return shutil.which(name, path=_search_path()) or ""
 
 
-def run(command: Sequence[str], seconds: float) -> Finished:
+def run(command: Sequence[str], seconds: float, environment: Mapping[str, str] | None = None) -> Finished:
     """Run a program to its end, in the C locale and without standard input; never raises for a program that fails.
 
+    `environment` has variables in addition to those of this process; unlike arguments, other users cannot read them.
     When `seconds` are over, it is killed together with everything that it started.
     """
     try:
@@ -45,7 +46,7 @@ def run(command: Sequence[str], seconds: float) -> Finished:
             stdin=subprocess.DEVNULL,  # Ansible sends the module itself through standard input
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**os.environ, "LC_ALL": "C", "PATH": _search_path()},
+            env={**os.environ, "LC_ALL": "C", "PATH": _search_path(), **(environment or {})},
             start_new_session=True,
         )
     except OSError as error:

@@ -6,6 +6,7 @@ Each image is pulled once, without retries, and only while less than `disk_perce
 
 from __future__ import annotations
 
+import base64
 import platform
 import time
 from collections.abc import Mapping, Sequence
@@ -24,6 +25,16 @@ ARGUMENTS: dict[str, Any] = {
     "names": {"type": "list", "elements": "str", "default": []},
     "disk_percent": {"type": "int", "default": 80},
     "timeout_seconds": {"type": "int", "default": 3600},
+    "logins": {
+        "type": "list",
+        "elements": "dict",
+        "default": [],
+        "options": {
+            "registry": {"type": "str", "required": True},
+            "username": {"type": "str", "required": True},
+            "password": {"type": "str", "required": True, "no_log": True},
+        },
+    },
 }
 """Complete references to pull, all at the same time; only a list of the node's images without any."""
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
@@ -37,11 +48,18 @@ def pull(runtime: NodeRuntime, name: str, options: Mapping[str, Any]) -> dict[st
     disk = runtime.disk()
     if disk["used_percent"] >= options["disk_percent"]:
         return {**done, "state": "full", "disk": disk, "seconds": 0.0}
-    if error := runtime.pull(name, options["timeout_seconds"]):
+    if error := runtime.pull(name, options["timeout_seconds"], authorization(name, options["logins"])):
         done.update(state="failed", error=error, disk=runtime.disk())
     else:
         done["layers"] = runtime.layers(name)
     return {**done, "seconds": round(time.monotonic() - before, 1)}
+
+
+def authorization(name: str, logins: Sequence[Mapping[str, str]]) -> str:
+    """Base64 of user and password for the registry in a complete reference; empty without a login for it."""
+    host = name.partition("/")[0]
+    found = next((f"{item['username']}:{item['password']}" for item in logins if item["registry"] == host), "")
+    return base64.b64encode(found.encode()).decode()
 
 
 def pull_all(

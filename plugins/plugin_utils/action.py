@@ -99,7 +99,7 @@ class Action(ActionBase):
 
     def settings_with_secrets(self, settings: Mapping[str, Any]) -> Settings:
         """Settings of kfv_settings, with the secrets that its result leaves out, straight from the inventory."""
-        found = {**settings, **{name: str(self.variable(name)) for name in SECRETS if name in self.variables}}
+        found = {**settings, **{name: plain(self.variable(name)) for name in SECRETS if name in self.variables}}
         for name, shown in settings.items():
             if MASKED in str(shown) and name in self.variables:
                 own = plain(self.variable(name))

@@ -73,6 +73,8 @@ class Options:
     probe_namespace: str = ""
     pause_image: str = PAUSE
     busybox_image: str = BUSYBOX
+    registry_logins: str = field(default="", repr=False)
+    """A Docker configuration as text, with logins that probe pods need for their images. No report contains it."""
     read_only: bool = False
     strict: bool = False
     stability_seconds: float = 10.0
@@ -117,7 +119,7 @@ class Options:
     def shown(self) -> dict[str, Any]:
         """What a report says of them; of the expected objects and images only their number."""
         plain = asdict(replace(self, expected_objects={}, planned_images={}, example_images={}))
-        del plain["login_password"], plain["rollout_problems"], plain["example_images"]
+        del plain["login_password"], plain["registry_logins"], plain["rollout_problems"], plain["example_images"]
         plain |= {"expected_objects": len(self.expected_objects), "planned_images": len(self.planned_images)}
         return {key: str(value) if isinstance(value, Path) else value for key, value in plain.items()}
 

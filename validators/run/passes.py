@@ -123,6 +123,7 @@ class _Passes:
             namespace=self.options.probe_namespace,
             pause_image=self.options.pause_image,
             busybox_image=self.options.busybox_image,
+            registry_logins=self.options.registry_logins,
             login=login_of(self.options),
             images=self.options.example_images,
         )

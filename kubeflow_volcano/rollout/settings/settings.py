@@ -26,6 +26,7 @@ from kubeflow_volcano.rollout.settings.images import (
 )
 from kubeflow_volcano.rollout.settings.matrix import fitting_plugins, validate_operator, validate_versions
 from kubeflow_volcano.rollout.settings.own_patches import OwnPatch, validate_components
+from kubeflow_volcano.rollout.settings.pods.credentials import RegistryLogin, validate_credentials
 from kubeflow_volcano.rollout.settings.storage import StorageSettings, validate_static_volumes
 from kubeflow_volcano.rollout.settings.uninstall import UninstallSettings, uninstall_settings, validate_uninstall
 from kubeflow_volcano.rollout.settings.user import Account, UserSettings, validate_password
@@ -86,6 +87,7 @@ class Settings:
     mirror: Annotated[MirrorSettings, SAME]
     pull: Annotated[PullSettings, SAME]
     registry: Annotated[RegistrySettings, SAME]
+    credentials: Annotated[tuple[RegistryLogin, ...], Key("image_mirror_credentials")]
     plan: Annotated[PlanSettings, SAME]
     wait_timeout_seconds: Annotated[int, Key("kubeflow_wait_timeout_seconds")]
     volcano: Component
@@ -185,6 +187,7 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
         kustomize_version=version,
         cache_directory=cache,
     )
+    problems += validate_credentials(settings.credentials, settings.mirror)
     problems += validate_versions(release, settings.volcano, version)
     try:
         settings = replace(settings, components=_chosen(values, settings))

@@ -49,7 +49,7 @@ PREFIXES = (
 )
 """Prefixes of all public variables. An inventory may have other variables with them, such as `backup_retention`."""
 
-SECRETS = ("kubeflow_user_password",)
+SECRETS = ("image_mirror_credentials", "kubeflow_user_password")
 """Variables whose values no message and no result of a plugin contains."""
 
 GivenPath: TypeAlias = Annotated[Path, Parsed(lambda text: Path(text).expanduser())]
@@ -230,5 +230,5 @@ def _advice_on_type(where: str, value: Any, wanted: str) -> str:
     if wanted == "integer":
         return f"write a whole number without quotes; on a command line pass JSON: -e '{{\"{where}\": 4}}'."
     if wanted == "array" and isinstance(value, str):
-        return f"write a list: {where}: [{without_logins(value)}]."
+        return f"write a list: {where}: [{'…' if where in SECRETS else without_logins(value)}]."
     return f"set {where} to a value of type {wanted}, or remove it to use the default."

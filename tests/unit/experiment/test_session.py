@@ -476,3 +476,24 @@ def test_a_policy_on_namespaces_concerns_the_probe_alone(api: Any, session: Sess
     with pytest.raises(ProbeRefused) as refusal:
         session.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kfv-smoke-x"}})
     assert EVERYWHERE not in str(refusal.value)
+
+
+def test_probe_pods_get_the_logins_by_one_secret_of_their_namespace_which_the_session_removes(api: Any) -> None:
+    served(api)
+    secrets = "/api/v1/namespaces/mine/secrets"
+    secret_kind = {"kind": "Secret", "name": "secrets", "namespaced": True}
+    api.on("GET", "/api/v1", api.reply(200, {"resources": [secret_kind, POD_KIND]}))
+    api.on("POST", secrets, lambda request: api.reply(201, live(request.body, "u2")))
+    session = Session(api.connect(), options=Options(namespace="mine", registry_logins='{"auths": {}}'))
+    assert "auths" not in repr(session.options)
+    for name in ("p", "q"):
+        session.create({**pod(name), "spec": {"containers": [{"name": "c", "image": "own.lan/a:1"}]}})
+    (secret,) = (request.body for request in api.seen("POST", secrets))
+    assert (secret["type"], secret["data"]) == (
+        "kubernetes.io/dockerconfigjson",
+        {".dockerconfigjson": "eyJhdXRocyI6IHt9fQ=="},
+    )
+    assert secret["metadata"]["labels"][RUN_LABEL] == session.run
+    made = [request.body["spec"]["imagePullSecrets"] for request in api.seen("POST", PODS)]
+    assert made == [[{"name": secret["metadata"]["name"]}]] * 2
+    assert next(item.ref.kind for item in session.tracked) == "Secret"

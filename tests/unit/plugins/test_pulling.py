@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils import host_files, node_images
+from ansible_collections.kubeflow_volcano.platform.plugins.modules import kfv_pull
 
 DIGEST = f"sha256:{'a' * 64}"
 
@@ -89,3 +90,43 @@ def test_of_many_lines_the_last_that_says_something_is_told() -> None:
 def test_of_ctr_the_status_is_told_also_where_what_the_registry_says_follows_it() -> None:
     text = "level=warning msg=old\nctr: failed to resolve image: 403 Forbidden\nunknown: no\nunknown: no\n"
     assert node_images.reason(text) == "failed to resolve image: 403 Forbidden; unknown: no"
+
+
+LOGINS = [
+    {"registry": "own.lan:5000", "username": "robot", "password": "hun:ter2"},
+    {"registry": "quay.io", "username": "me", "password": "other"},
+]
+
+
+def client(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program of that name that writes down its arguments and its login, in place of all others."""
+    program = put(
+        folder, f"bin/{name}", f'#!/bin/sh\necho "$@" > {folder}/asked\necho "$CRICTL_AUTH" >> {folder}/asked\n'
+    )
+    program.chmod(0o755)
+    put(folder, "run/containerd/containerd.sock")
+    monkeypatch.setattr(node_images, "find_program", lambda word: str(program) if word == name else "")
+    monkeypatch.setenv("PATH", f"{program.parent}:/bin:/usr/bin")
+    return folder / "asked"
+
+
+@pytest.mark.parametrize(
+    ("name", "login"),
+    [("own.lan:5000/a/b:1", "cm9ib3Q6aHVuOnRlcjI="), ("quay.io/a:1", "bWU6b3RoZXI="), ("docker.io/library/a:1", "")],
+)
+def test_crictl_gets_the_login_of_the_images_registry_and_never_as_an_argument(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, login: str
+) -> None:
+    asked = client(tmp_path, "crictl", monkeypatch)
+    assert kfv_pull.authorization(name, LOGINS) == login
+    assert node_images.NodeRuntime().pull(name, 10, login) == ""
+    arguments, found = asked.read_text().splitlines()
+    assert arguments.endswith(f"pull {name}")
+    assert found == login
+
+
+def test_ctr_takes_no_login(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = client(tmp_path, "ctr", monkeypatch)
+    assert "install crictl" in node_images.NodeRuntime().pull("own.lan:5000/a:1", 10, "cm9ib3Q6eA==")
+    assert not asked.exists()
+    assert node_images.NodeRuntime().pull("own.lan:5000/a:1", 10) == ""

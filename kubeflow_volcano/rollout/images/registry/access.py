@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import hashlib
 import json
 import os
 import ssl
+import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -16,9 +19,10 @@ from kubeflow_volcano.files import write_file
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.images.registry.client import Registry, scheme_of
 from kubeflow_volcano.rollout.images.registry.rate import RateLimit
+from kubeflow_volcano.rollout.settings.pods.credentials import authorizations, docker_config, host_of
 from kubeflow_volcano.rollout.settings.settings import Settings
 
-__all__ = ["authority", "credentials", "mirror_registry", "own_registry"]
+__all__ = ["authfile", "authority", "credentials", "mirror_registry", "own_registry"]
 
 _SECONDS = 15.0
 
@@ -54,7 +58,9 @@ def mirror_registry(settings: Settings, rate: RateLimit) -> Registry:
 
 
 def credentials(settings: Settings) -> Mapping[str, str]:
-    """Base64 of user:password by host, from the file that the inventory or $REGISTRY_AUTH_FILE names.
+    """Base64 of user:password by host, from the inventory and the file that it or $REGISTRY_AUTH_FILE names.
+
+    A login of the inventory comes before one of the file.
 
     Raises:
         InvalidInput: the file cannot be used.
@@ -62,10 +68,12 @@ def credentials(settings: Settings) -> Mapping[str, str]:
     named = settings.registry.authfile
     path = named or (Path(text) if (text := os.environ.get("REGISTRY_AUTH_FILE")) else None)
     if path is None:
-        return {}
+        return authorizations(settings.credentials)
     try:
         auths = json.loads(path.read_text("utf-8")).get("auths", {})
-        found = {host.partition("/")[0]: entry["auth"] for host, entry in auths.items() if "auth" in entry}
+        found = {host_of(key): entry["auth"] for key, entry in auths.items() if "auth" in entry}
+        for text in found.values():
+            base64.b64decode(text).decode()
     except (OSError, ValueError, AttributeError, TypeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it has another content"
         raise InvalidInput(
@@ -75,7 +83,25 @@ def credentials(settings: Settings) -> Mapping[str, str]:
                 f"write it: skopeo login --authfile {path} HOST.",
             )
         ) from error
-    return found
+    return found | authorizations(settings.credentials)
+
+
+@contextlib.contextmanager
+def authfile(settings: Settings) -> Iterator[Path | None]:
+    """A file with all credentials for skopeo, readable by this user only and removed afterwards.
+
+    Without logins in the inventory it is the file that this names; None leaves the choice to skopeo.
+
+    Raises:
+        InvalidInput: the named file cannot be used.
+    """
+    if not settings.credentials:
+        yield settings.registry.authfile
+        return
+    with tempfile.TemporaryDirectory(prefix="kubeflow-volcano-login-") as place:
+        path = Path(place, "auth.json")
+        write_file(path, docker_config(credentials(settings)), 0o600)
+        yield path
 
 
 def authority(ca: Path, cache: Path) -> Path:

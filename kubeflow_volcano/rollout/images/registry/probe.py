@@ -14,11 +14,12 @@ from kubeflow_volcano.catalog.images.limits import Meaning
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.rollout.images.registry.access import mirror_registry
 from kubeflow_volcano.rollout.images.registry.client import Answer, Limits, Registry
 from kubeflow_volcano.rollout.images.registry.rate import RateLimit, rate_limit_for
 from kubeflow_volcano.rollout.images.report.entry import Entry
 from kubeflow_volcano.rollout.images.report.image_list import ImagesReport
-from kubeflow_volcano.rollout.settings.images import MirrorSettings
+from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.text import counted
 
 __all__ = ["Probe", "Probed", "ask", "ask_mirror", "probe"]
@@ -55,10 +56,12 @@ class Probe:
 
     def problems(self) -> Iterator[Problem]:
         """What prevents these images from being pulled."""
-        for verdict, needed in (
-            ("missing", "images that the mirror has."),
-            ("refused", "images that the mirror serves without signing in."),
-            ("unanswered", "an answer of the mirror."),
+        rules = "correct image_mirror_rules or image_mirror_overrides"
+        login = "correct image_mirror_credentials, if the mirror requires a sign-in, or image_mirror_rules,"
+        for verdict, needed, todo in (
+            ("missing", "images that the mirror has.", rules),
+            ("refused", "images that the mirror serves to this user, or to everyone.", login),
+            ("unanswered", "an answer of the mirror.", rules),
         ):
             bad = [item for item in self.answers if item.verdict == verdict]
             if bad:
@@ -66,8 +69,7 @@ class Probe:
                 yield Problem(
                     f"{counted(len(bad), 'image')} {verdict} on the mirror: {names}.",
                     needed,
-                    "correct image_mirror_rules or image_mirror_overrides before the next run; mirrors ban addresses "
-                    "that repeat such requests.",
+                    f"{todo} before the next run; mirrors ban addresses that repeat such requests.",
                 )
         if self.stopped:
             left = [item for item in self.answers if item.why == self.stopped]
@@ -135,11 +137,17 @@ def ask(
     return Probe(done, rate.taken, limits.stopped, unreachable, limits.refusals)
 
 
-def ask_mirror(report: ImagesReport, mirror: MirrorSettings, progress: Progress) -> Probe:
-    """Probe the images of a report as the inventory says, and a known mirror no faster than it allows."""
+def ask_mirror(report: ImagesReport, settings: Settings, progress: Progress) -> Probe:
+    """Probe the images of a report as the inventory says, and a known mirror no faster than it allows.
+
+    Raises:
+        InvalidInput: a file with credentials or certificates cannot be used.
+    """
+    mirror = settings.mirror
     names = (entry.use.mirrored for entry in report.entries if entry.use.covered)
     rate = rate_limit_for(names, mirror.probe_per_minute)
-    return probe(report.entries, Registry(rate), rate, mirror.probe_parallel, progress, most_refusals=mirror.refusals)
+    registry = mirror_registry(settings, rate)
+    return probe(report.entries, registry, rate, mirror.probe_parallel, progress, most_refusals=mirror.refusals)
 
 
 class _Run:

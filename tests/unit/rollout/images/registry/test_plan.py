@@ -10,7 +10,7 @@ import pytest
 
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.problems import InvalidInput
-from kubeflow_volcano.rollout.images.registry.access import authority, credentials
+from kubeflow_volcano.rollout.images.registry.access import authfile, authority, credentials
 from kubeflow_volcano.rollout.images.registry.plan import Copy, copies
 from kubeflow_volcano.rollout.images.rename.rewrite import rewrite
 from kubeflow_volcano.rollout.images.report.image_list import crowded, report, why_unavailable
@@ -122,6 +122,9 @@ def test_credentials_are_read_by_host_and_a_file_that_is_none_is_refused(
     assert credentials(registry(image_mirror_registry_authfile=str(path))) == wanted
     monkeypatch.setenv("REGISTRY_AUTH_FILE", str(path))
     assert credentials(registry()) == wanted
+    path.write_text(json.dumps({"auths": {"own.lan:5000": {"auth": "no base64"}}}))
+    with pytest.raises(InvalidInput, match="another content"):
+        credentials(registry())
     path.write_text("user:password")
     with pytest.raises(InvalidInput, match="skopeo login") as caught:
         credentials(registry(image_mirror_registry_authfile=str(path)))
@@ -143,3 +146,23 @@ def test_an_authority_has_a_directory_of_its_own(tmp_path: Path) -> None:
 def test_a_tag_beside_a_digest_is_left_out_of_what_is_copied(deployment: Objects) -> None:
     (item,) = planned(deployment, f"gcr.io/a/b:1@{DIGEST}").values()
     assert item.image == ImageName("gcr.io", "a/b", "", DIGEST)
+
+
+def test_logins_of_the_inventory_come_before_those_of_a_file_and_reach_skopeo_in_a_file_of_mode_0600(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("REGISTRY_AUTH_FILE", raising=False)
+    given = tmp_path / "auth.json"
+    given.write_text(json.dumps({"auths": {"own.lan:5000": {"auth": "b2xkOm9sZA=="}, "quay.io": {"auth": "bWU6eA=="}}}))
+    login = {"registry": "own.lan:5000", "username": "robot", "password": "hunter2"}
+    settings = registry(image_mirror_registry_authfile=str(given), image_mirror_credentials=[login])
+    assert credentials(settings) == {"own.lan:5000": "cm9ib3Q6aHVudGVyMg==", "quay.io": "bWU6eA=="}
+    with authfile(settings) as path:
+        assert path is not None
+        assert path != given
+        assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+        auths = json.loads(path.read_text())["auths"]
+        assert {host: entry["auth"] for host, entry in auths.items()} == credentials(settings)
+    assert not path.exists()
+    with authfile(registry(image_mirror_registry_authfile=str(given))) as path:
+        assert path == given

@@ -25,12 +25,15 @@ from cryptography.x509.oid import NameOID
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.progress import Progress, silent
 from kubeflow_volcano.rollout.images.registry.client import Answer, Registry, scheme_of
-from kubeflow_volcano.rollout.images.registry.probe import Probe
+from kubeflow_volcano.rollout.images.registry.probe import Probe, ask_mirror
 from kubeflow_volcano.rollout.images.registry.probe import probe as probe_within
 from kubeflow_volcano.rollout.images.registry.rate import RateLimit
-from kubeflow_volcano.rollout.images.rename.rewrite import ImageUse
+from kubeflow_volcano.rollout.images.rename.rewrite import ImageUse, rewrite
 from kubeflow_volcano.rollout.images.report.entry import Entry
+from kubeflow_volcano.rollout.images.report.image_list import report
 from kubeflow_volcano.rollout.images.report.judge import Judgement
+from kubeflow_volcano.rollout.settings.settings import parse
+from tests.unit.rollout.images.conftest import Objects
 
 MOST_REFUSALS = 10
 
@@ -41,12 +44,16 @@ def probe(entries: list[Entry], registry: Registry, rate: RateLimit, parallel: i
 
 @dataclass
 class Mirror:
-    """A registry that answers by path; `status` is for all others. With `token` it wants one."""
+    """A registry that answers by path; `status` is for all others. With `token` it wants one.
+
+    `login` is the header of a user who may have that token or, without tokens, everything.
+    """
 
     status: int = 200
     statuses: dict[str, list[int]] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
     token: bool = False
+    login: str = ""
     uses: int = 0
     """After so many requests a token is refused: 0 for never, -1 for always."""
     issued: int = 0
@@ -73,6 +80,8 @@ class Mirror:
         with self._lock:
             self._now -= 1
         parts = urlsplit(path)
+        if self.login and (parts.path == "/token" or not self.token) and authorization != self.login:
+            return 401, {"WWW-Authenticate": 'Basic realm="own"'}, b""
         if parts.path == "/token":
             (scope,) = parse_qs(parts.query)["scope"]
             self.issued += 1
@@ -460,3 +469,37 @@ def test_a_login_is_not_sent_in_clear_to_the_token_service_of_a_registry_with_tl
 
     registry.head(image)
     assert [authorization for _, path, authorization in mirror.requests if path.startswith("/token")] == [""]
+
+
+@pytest.fixture
+def _no_authfile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("REGISTRY_AUTH_FILE", raising=False)
+
+
+@pytest.mark.usefixtures("_no_authfile")
+@pytest.mark.parametrize("token", [False, True])
+@pytest.mark.parametrize(("password", "verdict"), [("right", "there"), ("wrong", "refused"), ("", "refused")])
+def test_a_registry_that_requires_a_sign_in_is_asked_with_the_login_of_the_inventory(
+    started: Callable[[Mirror], Mirror],
+    deployment: Objects,
+    token: bool,  # noqa: FBT001
+    password: str,
+    verdict: str,
+) -> None:
+    mirror = started(Mirror(token=token, login="Basic cm9ib3Q6cmlnaHQ="))
+    logins = [{"registry": mirror.host, "username": "robot", "password": password}] if password else []
+    settings = parse(
+        {
+            "image_mirror_mode": "rewrite",
+            "image_mirror_rules": [{"source": "*", "prefix": mirror.host}],
+            "image_mirror_probe": True,
+            "image_mirror_probe_per_minute": 1000,
+            "image_mirror_credentials": logins,
+        }
+    )
+    found = report(rewrite({"part": (deployment("d", image="gcr.io/a/b:1"),)}, settings.mirror), settings)
+    result = ask_mirror(found, settings, silent)
+    assert {item.verdict for item in result.answers if "/a/b:1" in item.image} == {verdict}
+    for problem in result.problems():
+        assert "image_mirror_credentials" in problem.todo or "was not asked" in problem.found
+        assert "wrong" not in str(problem)

@@ -1,0 +1,1 @@
+"""What the inventory says about pods of every component: credentials, proxy, placement, claims."""
