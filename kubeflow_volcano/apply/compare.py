@@ -29,6 +29,9 @@ _QUANTITIES = frozenset(
     }
 )
 _IDENTITY = frozenset({"name", "namespace"})
+# Lists that nobody fills in beside the author of a container: an empty one says that there are none. An empty list of
+# another name may be filled by its controller, as `rules` of an aggregated ClusterRole are.
+_NONE_IF_EMPTY = frozenset({"args", "command"})
 
 
 def is_up_to_date(declared: Object, live: Object, manager: str) -> bool:
@@ -91,7 +94,7 @@ def _same_struct(
         return False
     for name, value in declared.items():
         if name not in owned:
-            if _declares_nothing(value, live.get(name)):
+            if _declares_nothing(name, value, live.get(name)):
                 continue
             return False
         inside = quantity or name in _QUANTITIES
@@ -100,11 +103,13 @@ def _same_struct(
     return True
 
 
-def _declares_nothing(value: Any, live: Any) -> bool:
+def _declares_nothing(name: str, value: Any, live: Any) -> bool:
     """Whether a declared value without an owner equals no value: null, a dropped zero, or an empty collection.
 
     An empty collection that is absent from the live object may be a choice (`emptyDir: {}`).
     """
+    if name in _NONE_IF_EMPTY and live:
+        return False
     if isinstance(value, dict | list):
         return not value and isinstance(live, type(value))
     return value is None or (_empty(value) and live is None)

@@ -152,6 +152,20 @@ def test_gang_scheduling_goes_off_and_on_for_the_jobs_that_come_then(cluster: Cl
                 assert groups(cluster, where) == ({name} if scheduler == "volcano" else set())
 
 
+def test_a_flag_that_was_set_by_hand_goes_with_gang_scheduling(cluster: Cluster, settings: Settings) -> None:
+    off = replace(settings, gang_scheduler="none")
+    assert wire(cluster, off).changed
+    by_hand = {"name": OPERATOR.name, "args": ["--gang-scheduler-name=volcano"]}
+    path = {"spec": {"template": {"spec": {"containers": [by_hand]}}}}
+    cluster.patch(OPERATOR, path, content_type="application/strategic-merge-patch+json")
+    assert wire(cluster, off, check=True).changed
+    assert wire(cluster, off).changed
+    live = cluster.get(OPERATOR)
+    assert live is not None
+    assert "args" not in live["spec"]["template"]["spec"]["containers"][0]
+    assert not wire(cluster, off).changed
+
+
 def test_the_container_that_wakes_an_old_operator_touches_jobs_whose_gang_may_run(
     cluster: Cluster, settings: Settings
 ) -> None:

@@ -69,11 +69,8 @@ def _gang(objects: Sequence[Object], settings: Settings) -> None:
     wanted = scheduler.arguments(version) if scheduler else ()
     if "command" in container:
         container["command"] = gang_arguments(container["command"], ())
-    arguments = gang_arguments(container.get("args") or (), wanted)
-    if arguments:
-        container["args"] = arguments
-    else:
-        container.pop("args", None)
+    # Declared also if there are none, so that a flag that was set by hand goes.
+    container["args"] = gang_arguments(container.get("args") or (), wanted)
 
 
 def _memory(objects: Sequence[Object], settings: Settings) -> None:

@@ -184,3 +184,16 @@ def test_an_empty_choice_that_is_not_there_is_sent_and_an_empty_map_that_others_
     assert is_up_to_date(declared, obj, "me")
     del obj["data"]
     assert not is_up_to_date(declared, obj, "me")
+
+
+def test_no_arguments_are_sent_where_another_manager_has_set_some() -> None:
+    declared: Any = copy.deepcopy(DECLARED)
+    declared["spec"]["template"]["spec"]["containers"][0]["args"] = []
+    obj = live()
+    fields = obj["metadata"]["managedFields"][1]["fieldsV1"]["f:spec"]["f:template"]["f:spec"]["f:containers"]
+    del fields['k:{"name":"main"}']["f:args"]
+    assert not is_up_to_date(declared, obj, "me")
+
+    fields['k:{"name":"main"}']["f:args"] = {}  # as the API server notes it once they were sent
+    del obj["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert is_up_to_date(declared, obj, "me")

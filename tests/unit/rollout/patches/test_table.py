@@ -89,9 +89,10 @@ def test_an_image_of_an_operator_that_makes_no_such_gangs_is_refused() -> None:
         main_container(operator("training-operator:v1-5a5f92d"), **PLUGINS)
 
 
-def test_none_removes_the_arguments() -> None:
+def test_none_declares_that_there_are_no_arguments() -> None:
+    """Arguments that are only left out stay with whoever else has set them."""
     obj = operator("training-operator:v1-04f9f13", args=[NEW])
-    assert "args" not in main_container(obj, gang_scheduling_scheduler="none")
+    assert main_container(obj, gang_scheduling_scheduler="none")["args"] == []
 
 
 def test_the_given_objects_stay_as_they_are() -> None:
