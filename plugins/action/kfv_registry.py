@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from operator import attrgetter
+from pathlib import Path
 from typing import Any, ClassVar
 
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, failed, show, warn
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
+from kubeflow_volcano.rollout.bundle.contents import IMAGES
+from kubeflow_volcano.rollout.bundle.reading import Bundle
 from kubeflow_volcano.rollout.desired import desired
 from kubeflow_volcano.rollout.images.registry.access import authfile, authority, mirror_registry, own_registry
 from kubeflow_volcano.rollout.images.registry.copying import Copying, CopyResult, problems, warnings
@@ -63,5 +66,14 @@ def _ends(settings: Settings, wanted: tuple[Copy, ...]) -> tuple[End, End, RateL
     own = RegistryEnd(own_registry(settings), attrgetter("target"), trusted, insecure=registry.insecure)
     if registry.archive is None:
         return mirror, own, rate
-    archive = Archive(registry.archive)
-    return (mirror, archive, rate) if registry.step == "export" else (archive, own, None)
+    if registry.step == "export":
+        return mirror, Archive(registry.archive), rate
+    return _carried(settings, registry.archive), own, None
+
+
+def _carried(settings: Settings, directory: Path) -> Archive:
+    """The directory to import from; what is read of a bundle is verified before."""
+    if settings.bundle.directory is None or directory != settings.bundle.directory / IMAGES:
+        return Archive(directory)
+    bundle = Bundle.open(settings.bundle.directory, show)
+    return Archive(directory, lambda place: bundle.verify(place.relative_to(bundle.directory).as_posix()))

@@ -82,6 +82,7 @@ FLOORS: Mapping[str, Sequence[set[str]]] = {
         {"__main__"},
     ),
     "kubeflow_volcano.rollout": (
+        {"bundle"},
         {"settings"},
         {"images", "manifests", "state"},
         {"account", "others", "queues", "storage"},
@@ -91,7 +92,7 @@ FLOORS: Mapping[str, Sequence[set[str]]] = {
         {"versions"},
         {"backup", "prepare"},
         {"stale"},
-        {"run", "uninstall"},
+        {"packing", "run", "uninstall"},
         {"plan"},
         {"upgrade"},
     ),

@@ -15,14 +15,16 @@ from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.programs import ProgramError, run_program
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.retries import naming_full_disks
+from kubeflow_volcano.rollout.bundle.reading import Bundle
 from kubeflow_volcano.rollout.manifests.downloads import fetch, mirrored
 from kubeflow_volcano.rollout.manifests.pruning import mark_used
 from kubeflow_volcano.rollout.manifests.trees import file_sum
 from kubeflow_volcano.rollout.settings.settings import Settings
 
-__all__ = ["Provided", "provide", "version_of"]
+__all__ = ["ARCHITECTURES", "Provided", "asset", "carried_name", "provide", "version_of"]
 
-_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+"""uname's names to Go's."""
 _VERSION_SECONDS = 60
 _VERSION = re.compile(r"(\d+)\.\d+\.\d+")
 
@@ -67,23 +69,54 @@ def _cached(place: Path, settings: Settings, progress: Progress) -> bool:
         return False
     release = kustomize_release(settings.kustomize_version)
     machine = platform.machine()
-    architecture = _ARCHITECTURES.get(machine, machine)
+    architecture = ARCHITECTURES.get(machine, machine)
     if architecture not in release.sums:
         raise InvalidInput(_no_sum(release, architecture))
+    file = _carried(release, architecture, settings) or asset(release, architecture, settings, progress)
+    with naming_full_disks(place.parent):
+        _keep(_program(file, release), place)
+    return True
+
+
+def asset(release: KustomizeRelease, architecture: str, settings: Settings, progress: Progress) -> Path:
+    """What upstream publishes for an architecture whose sum is known, from the cache or an address.
+
+    Raises:
+        InvalidInput: no address serves the file of that sum.
+    """
     if architecture in release.single:
         progress(f"the sum of kustomize {release.version} for {architecture} is known from one place only")
     path = release.path(architecture)
     bases = (RELEASES, *settings.kustomize_mirrors)
     addresses = [f"{base.rstrip('/')}/{path}" for base in bases]
     addresses += mirrored(addresses[0], settings.mirror.preset)[1:]
-    cache = settings.cache_directory / "downloads"
     try:
-        asset = fetch(addresses, release.sums[architecture], cache, progress)
+        return fetch(addresses, release.sums[architecture], settings.cache_directory / "downloads", progress)
     except InvalidInput as error:
         raise InvalidInput([*error.problems, _another_way(release)]) from error
-    with naming_full_disks(place.parent):
-        _keep(_program(asset, release), place)
-    return True
+
+
+def carried_name(release: KustomizeRelease, architecture: str) -> str:
+    """The source of that asset, as a bundle names it."""
+    return f"{RELEASES}/{release.path(architecture)}#sha256={release.sums[architecture]}"
+
+
+def _carried(release: KustomizeRelease, architecture: str, settings: Settings) -> Path | None:
+    """The asset in the inventory's bundle; None without a bundle."""
+    directory = settings.bundle.directory
+    if directory is None:
+        return None
+    found = Bundle.open(directory).file(carried_name(release, architecture))
+    if found is None:
+        raise InvalidInput(
+            Problem(
+                f"kustomize {release.version} for {architecture} is not in the bundle {directory}.",
+                "a bundle made with this inventory, for this architecture.",
+                f"add {architecture} to plan_architectures, run playbooks/bundle.yml again where the bundle was made, "
+                "and carry the result; or set kustomize_binary.",
+            )
+        )
+    return found
 
 
 def _said(place: Path) -> str:

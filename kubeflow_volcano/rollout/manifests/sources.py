@@ -17,6 +17,7 @@ from kubeflow_volcano.catalog.model import Component, Release
 from kubeflow_volcano.catalog.read import OWN_FILES
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.rollout.bundle.reading import Bundle
 from kubeflow_volcano.rollout.manifests.archives import is_archive, is_compressed, top_of
 from kubeflow_volcano.rollout.manifests.downloads import fetch, first_good, mirrored, without_credentials
 from kubeflow_volcano.rollout.manifests.kustomizations import has_kustomization
@@ -50,6 +51,11 @@ class _Source(NamedTuple):
     def is_address(self) -> bool:
         return self.place.startswith(("http://", "https://"))
 
+    @property
+    def named(self) -> str:
+        """Place and sum, without credentials."""
+        return f"{self}#{self.kind}={self.sum}" if self.kind else str(self)
+
     def __str__(self) -> str:
         return without_credentials(self.place) if self.is_address else self.place
 
@@ -58,7 +64,11 @@ class Sources:
     """The sources of the settings, each fetched and unpacked once; `notes` are for a person."""
 
     def __init__(self, settings: Settings, progress: Progress, *, offline: bool = False) -> None:
-        """With `offline` nothing is downloaded: a source must be a path, or in the cache."""
+        """With `offline` nothing is downloaded: a source must be a path, or in the cache.
+
+        Raises:
+            InvalidInput: the inventory's bundle cannot be used.
+        """
         self.notes: list[str] = []
         self._uses = Uses()
         self.trees = Trees(settings.cache_directory / "trees", self._uses)
@@ -67,6 +77,8 @@ class Sources:
         self._offline = offline
         self._downloads = settings.cache_directory / "downloads"
         self._opened: dict[str, Path | InvalidInput] = {}
+        carried = settings.bundle.directory
+        self._bundle = Bundle.open(carried, progress) if carried else None
 
     def place(self, component: Component) -> Path:
         """The YAML file or kustomization directory of a component.
@@ -122,17 +134,47 @@ class Sources:
             self.notes += _difference(_Source.of(text), found, known.title, known.content_sha256, variable_of(name))
         return found
 
+    def originals(self) -> dict[str, Path]:
+        """What was opened so far, without credentials: the file as it was published or named, else the directory."""
+        found: dict[str, Path] = {}
+        for text, place in self._opened.items():
+            if isinstance(place, InvalidInput):
+                continue
+            source = _Source.of(text)
+            found[source.named] = place
+            if not source.is_address:
+                found[source.named] = Path(source.place).expanduser().absolute()
+            elif source.kind == "sha256":
+                found[source.named] = fetch((source.place,), source.sum, self._downloads, self._progress)
+        return found
+
     def _open(self, text: str, variable: str) -> Path:
         """The directory or plain file of a source; a second call repeats the answer, or the refusal."""
         if text not in self._opened:
             try:
-                self._opened[text] = self._found(_Source.of(text), variable)
+                self._opened[text] = self._found(self._carried(_Source.of(text)), variable)
             except InvalidInput as error:
                 self._opened[text] = error
         known = self._opened[text]
         if isinstance(known, InvalidInput):
             raise known
         return known
+
+    def _carried(self, source: _Source) -> _Source:
+        """The same source as a file of the inventory's bundle, whose sum was verified; itself without a bundle."""
+        if self._bundle is None:
+            return source
+        if file := self._bundle.file(source.named):
+            return source._replace(place=str(file))
+        if source.is_address:
+            raise InvalidInput(
+                Problem(
+                    f"{source} is not in the bundle {self._bundle.directory}.",
+                    "a bundle made with this inventory.",
+                    "run playbooks/bundle.yml with this inventory where the bundle was made, and carry the result.",
+                )
+            )
+        return source
 
     def _found(self, source: _Source, variable: str) -> Path:
         if source.kind == "content-sha256":

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Annotated
 
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.decode import SAME, Key
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.redaction import without_logins
+from kubeflow_volcano.rollout.bundle.contents import IMAGES
 from kubeflow_volcano.rollout.settings.variables import OptionalPath
 
 __all__ = [
@@ -19,6 +21,7 @@ __all__ = [
     "MirrorSettings",
     "PullSettings",
     "RegistrySettings",
+    "from_bundle",
     "from_registry",
     "validate_registry",
 ]
@@ -115,6 +118,13 @@ def from_registry(mirror: MirrorSettings, registry: RegistrySettings) -> MirrorS
     if not registry.address:
         return mirror
     return replace(mirror, preset="", rules=(MirrorRule("*", prefix=registry.address),))
+
+
+def from_bundle(registry: RegistrySettings, bundle: Path | None) -> RegistrySettings:
+    """`registry`, filled from the images of the `bundle` if there is one and no other step is chosen."""
+    if bundle is None or not registry.address or registry.step != "copy":
+        return registry
+    return replace(registry, step="import", archive=bundle / IMAGES)
 
 
 def validate_registry(registry: RegistrySettings, mirror: MirrorSettings) -> Iterator[Problem]:

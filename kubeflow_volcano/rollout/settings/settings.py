@@ -21,6 +21,7 @@ from kubeflow_volcano.rollout.settings.images import (
     MirrorSettings,
     PullSettings,
     RegistrySettings,
+    from_bundle,
     from_registry,
     validate_registry,
 )
@@ -40,9 +41,17 @@ from kubeflow_volcano.rollout.settings.volcano import (
 )
 from kubeflow_volcano.text import did_you_mean
 
-__all__ = ["PlanSettings", "Settings", "parse"]
+__all__ = ["BundleSettings", "PlanSettings", "Settings", "parse"]
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class BundleSettings:
+    """The bundle that is installed from, or filled; None without one. `contents` names the parts that are filled."""
+
+    directory: Annotated[OptionalPath, Key("kubeflow_bundle")]
+    contents: Annotated[tuple[str, ...], Key("bundle_contents")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +90,7 @@ class Settings:
     upgrade_confirmed: Annotated[tuple[str, ...], Key("kubeflow_upgrade_confirmed")]
     source: str
     sources: Mapping[str, str]
+    bundle: Annotated[BundleSettings, SAME]
     user: Annotated[UserSettings, SAME]
     access: Annotated[AccessSettings, SAME]
     namespace_labels: Annotated[Mapping[str, str], Key("kubeflow_namespace_labels")]
@@ -154,6 +164,7 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
     user, mirror = decode(UserSettings, values), decode(MirrorSettings, values)
     registry = decode(RegistrySettings, values)
     problems = [*validate_password(user), *validate_registry(registry, mirror)]
+    registry = from_bundle(registry, decode(BundleSettings, values).directory)
     release = _loaded(read.load_release, "kubeflow_release", values["kubeflow_release"], problems)
     own: dict[str, Component] = {}
     for name in read.OWN_FILES:

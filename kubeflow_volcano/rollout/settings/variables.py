@@ -32,6 +32,7 @@ __all__ = [
 
 PREFIXES = (
     "backup_",
+    "bundle_",
     "gang_scheduling_",
     "image_mirror_",
     "kubeflow_",

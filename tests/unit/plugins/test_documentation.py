@@ -24,7 +24,7 @@ PUBLIC = [path for path in MODULES if "DOCUMENTATION" in path.read_text("utf-8")
 """Modules that document an action plugin."""
 ON_HOSTS = [path for path in MODULES if path not in PUBLIC]
 """Modules that hosts get, whose documentation is beside them. All are steps of roles."""
-STEPS = {"kfv_host_preflight", "kfv_kustomize", "kfv_scenario", "kfv_validate_clusters", "kfv_volumes"}
+STEPS = {"kfv_bundle", "kfv_host_preflight", "kfv_kustomize", "kfv_scenario", "kfv_validate_clusters", "kfv_volumes"}
 """Action plugins that roles and playbooks call. People call the roles."""
 FACTS = ("type", "default", "choices", "required", "elements")
 

@@ -72,20 +72,23 @@ class Archive:
     skopeo writes each (transport `dir`) into a partial directory beside it first, so that a directory is complete.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, verify: Callable[[Path], None] = lambda _place: None) -> None:
+        """`verify` is called with the directory of an image before it is read; it raises what forbids that."""
         self._directory = directory
+        self._verify = verify
 
     def look(self, copy: Copy) -> Answer:
         """Whether the image is complete; its digest is the sum of its manifest."""
         try:
-            manifest = (self._place(copy) / "manifest.json").read_bytes()
+            manifest = (self.place(copy) / "manifest.json").read_bytes()
         except OSError:
             return Answer(HTTPStatus.NOT_FOUND, error=f"it is not in {self._directory}")
         return Answer(HTTPStatus.OK, digest=f"sha256:{hashlib.sha256(manifest).hexdigest()}")
 
     def source(self, copy: Copy) -> str:
         """The directory of the image."""
-        return f"dir:{self._place(copy)}"
+        self._verify(self.place(copy))
+        return f"dir:{self.place(copy)}"
 
     def target(self, copy: Copy) -> str:
         """An empty partial directory."""
@@ -100,12 +103,13 @@ class Archive:
 
     def finish(self, copy: Copy) -> None:
         """Replace the directory of the image, with an older image of that name or none, by the partial one."""
-        shutil.rmtree(self._place(copy), ignore_errors=True)
-        self._partial(copy).rename(self._place(copy))
+        shutil.rmtree(self.place(copy), ignore_errors=True)
+        self._partial(copy).rename(self.place(copy))
 
-    def _place(self, copy: Copy) -> Path:
+    def place(self, copy: Copy) -> Path:
+        """The directory of the image, whether it exists or not."""
         return self._directory / copy.image.repository / copy.image.version.replace(":", "-")
 
     def _partial(self, copy: Copy) -> Path:
-        place = self._place(copy)
+        place = self.place(copy)
         return place.with_name(f".{place.name}.partial")
