@@ -109,7 +109,7 @@ class Action(ActionBase):
     def settings_of_cluster(self) -> Settings:
         """Settings of the cluster, which are localhost's and not those of the task's host."""
         own = self.variables["hostvars"]["localhost"]
-        return parse({name: own[name] for name in own if is_public(name)})
+        return parse({name: plain(own[name]) for name in own if is_public(name)})
 
 
 def plain(value: Any) -> Any:
