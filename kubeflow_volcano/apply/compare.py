@@ -29,8 +29,8 @@ _QUANTITIES = frozenset(
     }
 )
 _IDENTITY = frozenset({"name", "namespace"})
-# Lists that nobody fills in beside the author of a container: an empty one says that there are none. An empty list of
-# another name may be filled by its controller, as `rules` of an aggregated ClusterRole are.
+# No controller fills these lists, so an empty one declares that there are none. Others may be filled by a controller,
+# such as `rules` of an aggregated ClusterRole.
 _NONE_IF_EMPTY = frozenset({"args", "command"})
 
 

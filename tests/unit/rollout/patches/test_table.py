@@ -90,7 +90,7 @@ def test_an_image_of_an_operator_that_makes_no_such_gangs_is_refused() -> None:
 
 
 def test_none_declares_that_there_are_no_arguments() -> None:
-    """Arguments that are only left out stay with whoever else has set them."""
+    """Omitted arguments would keep what another manager has set."""
     obj = operator("training-operator:v1-04f9f13", args=[NEW])
     assert main_container(obj, gang_scheduling_scheduler="none")["args"] == []
 
