@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-__all__ = ["carrying_thread", "in_parallel"]
+__all__ = ["carrying_thread", "in_parallel", "meanwhile"]
 
 _Item = TypeVar("_Item")
 _Answer = TypeVar("_Answer")
@@ -64,3 +64,27 @@ def carrying_thread(work: Callable[[], None], failed: Callable[[BaseException], 
             failed(error)
 
     return threading.Thread(target=run, name=name, daemon=True)
+
+
+@contextlib.contextmanager
+def meanwhile(work: Callable[[], None], seconds: float) -> Iterator[None]:
+    """Call `work` every so many seconds while a `with` block runs, whose end waits for a call that has begun.
+
+    An exception of `work` ends the calls, and is raised after a block that raises none itself.
+    """
+    over = threading.Event()
+    failures: list[BaseException] = []
+
+    def repeat() -> None:
+        while not over.wait(seconds):
+            work()
+
+    thread = carrying_thread(repeat, failures.append, "meanwhile")
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+    if failures:
+        raise failures[0]

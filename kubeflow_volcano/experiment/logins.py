@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import copy
 
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.pods.pull_secrets import refer
 from kubeflow_volcano.experiment.fitting import pod_specs
 
-__all__ = ["login_secret", "with_pull_secret"]
-
-
-def login_secret(name: str, namespace: str, docker_config: str) -> Object:
-    """The Secret; `docker_config` is the text of a Docker configuration."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": name, "namespace": namespace},
-        "type": "kubernetes.io/dockerconfigjson",
-        "data": {".dockerconfigjson": base64.b64encode(docker_config.encode()).decode()},
-    }
+__all__ = ["with_pull_secret"]
 
 
 def with_pull_secret(obj: Object, name: str) -> Object:
@@ -28,5 +17,5 @@ def with_pull_secret(obj: Object, name: str) -> Object:
         return obj
     obj = copy.deepcopy(obj)
     for spec in pod_specs(obj):
-        spec["imagePullSecrets"] = [*(spec.get("imagePullSecrets") or ()), {"name": name}]
+        refer(spec, name)
     return obj

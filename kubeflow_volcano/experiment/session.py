@@ -18,12 +18,13 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.pods.pull_secrets import pull_secret
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.experiment.closing import remove, remove_helpers
 from kubeflow_volcano.experiment.fitting import Bounds, bounds, fitted
 from kubeflow_volcano.experiment.interruption import postponed
 from kubeflow_volcano.experiment.leftovers import EXPIRES, OWNER, expired, this_process
-from kubeflow_volcano.experiment.logins import login_secret, with_pull_secret
+from kubeflow_volcano.experiment.logins import with_pull_secret
 from kubeflow_volcano.experiment.remains import Cleanup, Tracked, delete_all, wait_gone
 from kubeflow_volcano.experiment.spaces import USABLE_SECONDS, Level, space, wait_usable
 from kubeflow_volcano.progress import Progress, silent
@@ -196,7 +197,7 @@ class Session:
             return obj
         with self._sharing_logins:
             if namespace not in self._logins:
-                self.create(login_secret(name, namespace, self.options.registry_logins))
+                self.create(pull_secret(name, namespace, self.options.registry_logins))
                 self._logins.add(namespace)
         return made
 

@@ -22,7 +22,7 @@ from kubeflow_volcano.rollout.manifests.remote_bases import with_local_bases
 from kubeflow_volcano.rollout.manifests.render import Renderer
 from kubeflow_volcano.rollout.manifests.sources import Sources, variable_of
 from kubeflow_volcano.rollout.patches.own import overruled, with_own_patches
-from kubeflow_volcano.rollout.patches.pods.all import with_pod_settings
+from kubeflow_volcano.rollout.patches.pods.pull_secrets import with_pull_secrets
 from kubeflow_volcano.rollout.patches.table import patched
 from kubeflow_volcano.rollout.patches.upstream import fill_joint_values, replace_apis
 from kubeflow_volcano.rollout.settings.settings import Settings
@@ -72,7 +72,7 @@ def desired(
     own: dict[str, tuple[Object, ...]] = {}
     for name, objects in _once(parts, problems).items():
         with collecting(problems):
-            own[name] = with_own_patches(name, with_pod_settings(name, objects, settings), settings, progress)
+            own[name] = with_own_patches(name, with_pull_secrets(name, objects, settings), settings, progress)
     images = rewrite(own, settings.mirror)
     problems += images.problems
     done: dict[str, tuple[Object, ...]] = {}

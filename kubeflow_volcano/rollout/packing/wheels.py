@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 
 import kubeflow_volcano
@@ -13,13 +13,14 @@ from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.programs import ProgramError, run_program
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.bundle.writing import Writer
+from kubeflow_volcano.rollout.manifests.kustomize_binary import ARCHITECTURES
 
 __all__ = ["Wheels", "python_version"]
 
 _SECONDS = 1800.0
 _AT_ONCE = 8
 """Packages that one call of pip downloads: a line of progress for each call, and what was killed is little."""
-_MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
+_MACHINES = {name: machine for machine, name in ARCHITECTURES.items()}
 _GLIBC = ("_2_28", "_2_27", "_2_26", "_2_24", "_2_17", "2014", "_2_12", "2010", "_2_5", "1")
 """manylinux tags up to glibc 2.28, which every supported distribution has (openEuler 22.03: 2.34, RHEL 8: 2.28)."""
 _LOCKED = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;\\]+)", re.MULTILINE)
@@ -62,9 +63,8 @@ class Wheels:
                 found[name] = path
         return found
 
-    def missing(self, architecture: str) -> list[str]:
-        """Names of the packages whose wheel is missing or damaged."""
-        present = self.present(architecture)
+    def missing(self, present: Container[str]) -> list[str]:
+        """Names of the packages whose wheel is not among those `present`."""
         return [name for name in self._locked if name not in present]
 
     def fetch(self, architecture: str, names: Sequence[str]) -> Iterator[str]:

@@ -1,1 +1,1 @@
-"""What pods of every component get by variables of the inventory; the inventory's patches come after it."""
+"""Logins at registries for the pods of every component; the inventory's patches come after it."""

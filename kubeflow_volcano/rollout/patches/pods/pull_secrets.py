@@ -8,47 +8,38 @@ ServiceAccount does not.
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Sequence
+import copy
+from collections.abc import Iterable
 
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.pods.pull_secrets import pull_secret, refer
 from kubeflow_volcano.rollout.patches.pods.templates import is_helper, pod_spec, with_helper
 from kubeflow_volcano.rollout.settings.pods.credentials import authorizations, docker_config
 from kubeflow_volcano.rollout.settings.settings import Settings
 
-__all__ = ["add_pull_secrets", "secret_name"]
+__all__ = ["with_pull_secrets"]
 
 
-def secret_name(component: str) -> str:
-    """The name of a component's Secret. Each has its own, which is uninstalled with it."""
-    return f"{component}-registries"
+def with_pull_secrets(component: str, objects: Iterable[Object], settings: Settings) -> tuple[Object, ...]:
+    """The objects of a component with the logins in every pod, changed on copies, and the Secrets with them.
 
-
-def add_pull_secrets(objects: list[Object], component: str, settings: Settings) -> None:
-    """Give every pod of the component the logins, and add the Secrets with them before the workloads."""
+    A Secret comes before the first workload of its namespace, and is named after its component, with which it is
+    uninstalled. kubeflow_patches are merged into the result, so they win.
+    """
+    found = tuple(objects)
     if not settings.credentials:
-        return
-    name = secret_name(component)
-    namespaces: dict[str, int] = {}
-    for number, obj in enumerate(objects):
-        for spec in with_helper(obj) if is_helper(obj) else filter(None, (pod_spec(obj),)):
-            _refer(spec, name)
-            namespaces.setdefault(obj["metadata"]["namespace"], number)
-    for namespace, number in reversed(namespaces.items()):
-        objects.insert(number, _secret(name, namespace, settings))
-
-
-def _refer(spec: Object, name: str) -> None:
-    others: Sequence[Object] = spec.get("imagePullSecrets") or ()
-    spec["imagePullSecrets"] = [*(item for item in others if item.get("name") != name), {"name": name}]
-
-
-def _secret(name: str, namespace: str, settings: Settings) -> Object:
+        return found
+    name = f"{component}-registries"
     text = docker_config(authorizations(settings.credentials))
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": name, "namespace": namespace},
-        "type": "kubernetes.io/dockerconfigjson",
-        "data": {".dockerconfigjson": base64.b64encode(text.encode()).decode()},
-    }
+    supplied: set[str] = set()
+    result: list[Object] = []
+    for given in found:
+        obj = given if given["kind"] == "CustomResourceDefinition" else copy.deepcopy(given)
+        for spec in with_helper(obj) if is_helper(obj) else filter(None, (pod_spec(obj),)):
+            refer(spec, name)
+            namespace = obj["metadata"]["namespace"]
+            if namespace not in supplied:
+                supplied.add(namespace)
+                result.append(pull_secret(name, namespace, text))
+        result.append(obj)
+    return tuple(result)

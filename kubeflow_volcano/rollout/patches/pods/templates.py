@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import yaml
 
 from kubeflow_volcano.apply.graph import WORKLOAD_KINDS
+from kubeflow_volcano.apply.rights import pod_template
 from kubeflow_volcano.cluster.objects import Object
 
 __all__ = ["HELPER_POD", "is_helper", "pod_spec", "with_helper"]
@@ -19,10 +20,7 @@ def pod_spec(obj: Object) -> Object | None:
     """The spec of the pods that a workload creates, to be changed; None for what creates none."""
     if obj["kind"] not in WORKLOAD_KINDS:
         return None
-    spec: Object = obj["spec"]
-    if obj["kind"] == "CronJob":
-        spec = spec["jobTemplate"]["spec"]
-    found: Object = spec if obj["kind"] == "Pod" else spec["template"]["spec"]
+    found: Object = obj["spec"] if obj["kind"] == "Pod" else pod_template(obj)["spec"]
     return found
 
 

@@ -1,1 +1,1 @@
-"""What the inventory says about pods of every component: credentials, proxy, placement, claims."""
+"""What the inventory says about pods of every component: logins at registries."""

@@ -108,7 +108,7 @@ def test_one_process_at_a_time(bundle: Path, header: Contents) -> None:
 
 
 SLOW = """
-import sys, time
+import signal, sys
 from pathlib import Path
 from kubeflow_volcano.rollout.bundle.contents import Contents
 from kubeflow_volcano.rollout.bundle.writing import Writer
@@ -121,7 +121,7 @@ with Writer.open(directory, Contents("0.1.0", "1.9.1", ("amd64",), "3.11", False
             continue
         writer.put(path, source, sources / path)
         print("put", path, flush=True)
-        time.sleep(float("inf"))
+        signal.pause()
     writer.keep_only(FILES)
     writer.finish()
 """

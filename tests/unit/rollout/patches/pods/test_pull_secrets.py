@@ -15,7 +15,7 @@ from kubeflow_volcano.apply.graph import WORKLOAD_KINDS, graph
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.patches.own import with_own_patches
-from kubeflow_volcano.rollout.patches.pods.all import with_pod_settings
+from kubeflow_volcano.rollout.patches.pods.pull_secrets import with_pull_secrets
 from kubeflow_volcano.rollout.patches.pods.templates import HELPER_POD, pod_spec
 from kubeflow_volcano.rollout.settings.settings import parse
 from tests.unit.rollout.patches.pods.conftest import Upstream, by_ref, pods
@@ -40,7 +40,7 @@ SECRET: Object = {
 def test_the_pods_of_each_kind_of_workload_name_the_secret_beside_others(kind: str, workload: Workload) -> None:
     before = workload(kind, imagePullSecrets=[{"name": "others"}])
     untouched = copy.deepcopy(before)
-    secret, after = with_pod_settings("katib", (before,), SETTINGS)
+    secret, after = with_pull_secrets("katib", (before,), SETTINGS)
     assert before == untouched
     spec = pod_spec(after)
     assert spec is not None
@@ -50,7 +50,7 @@ def test_the_pods_of_each_kind_of_workload_name_the_secret_beside_others(kind: s
 
 def test_each_namespace_with_pods_has_the_secret_and_others_have_none(workload: Workload) -> None:
     account: Object = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "s", "namespace": "quiet"}}
-    found = with_pod_settings("istio", (account, workload(namespace="x"), workload(name="b"), workload()), SETTINGS)
+    found = with_pull_secrets("istio", (account, workload(namespace="x"), workload(name="b"), workload()), SETTINGS)
     assert [str(Ref.of(obj)) for obj in found] == [
         "ServiceAccount quiet/s",
         "Secret x/istio-registries",
@@ -63,8 +63,8 @@ def test_each_namespace_with_pods_has_the_secret_and_others_have_none(workload: 
 
 def test_without_logins_nothing_is_copied(workload: Workload) -> None:
     objects = (workload(),)
-    assert with_pod_settings("katib", objects, parse({})) == objects
-    assert with_pod_settings("katib", objects, parse({}))[0] is objects[0]
+    assert with_pull_secrets("katib", objects, parse({})) == objects
+    assert with_pull_secrets("katib", objects, parse({}))[0] is objects[0]
 
 
 def test_a_patch_of_the_inventory_comes_last(workload: Workload, kustomize: Path) -> None:
@@ -77,7 +77,7 @@ def test_a_patch_of_the_inventory_comes_last(workload: Workload, kustomize: Path
         "kustomize_binary": str(kustomize),
     }
     settings = parse(variables)
-    _, after = with_own_patches("katib", with_pod_settings("katib", (workload(),), settings), settings, silent)
+    _, after = with_own_patches("katib", with_pull_secrets("katib", (workload(),), settings), settings, silent)
     assert not after["spec"]["template"]["spec"].get("imagePullSecrets")
 
 
@@ -115,7 +115,7 @@ def test_the_helper_of_local_path_signs_in_and_secrets_come_before_pods(upstream
 
 
 def test_the_secret_is_what_the_kubelet_reads(workload: Workload) -> None:
-    secret, _ = with_pod_settings("katib", (workload(),), SETTINGS)
+    secret, _ = with_pull_secrets("katib", (workload(),), SETTINGS)
     text = base64.b64decode(secret["data"][".dockerconfigjson"])
     auth = base64.b64encode(b"robot:hunter2").decode()
     assert json.loads(text)["auths"]["own.lan:5000"] == {"username": "robot", "password": "hunter2", "auth": auth}
