@@ -166,7 +166,7 @@ def test_gang_scheduling_goes_off_and_on_again_in_every_era(
     assert again == on
     assert [item["name"] for item in on] == ["training-operator", *(["notifier"] if notifier else [])]
     assert on[0]["args"] == arguments
-    assert off == [{"name": "training-operator", "image": f"kubeflow/training-operator:{tag}"}]
+    assert off == [{"name": "training-operator", "image": f"kubeflow/training-operator:{tag}", "args": []}]
 
 
 def test_the_image_of_the_container_beside_an_old_operator_is_mirrored_as_any(write: Write) -> None:
