@@ -55,6 +55,13 @@ _OF_SSH = (
         "check that the host is up and that ansible_host and ansible_port are right. If only another host reaches it, "
         "set ansible_ssh_common_args: -o ProxyJump=user@jump.example.org.",
     ),
+    # Ansible writes to an ssh that is about to end, and gives up before it reads why.
+    _Cause(
+        r"Data could not be sent to remote host '?(?P<host>\S+?)'?\. Make sure this host can be reached over SSH\.",
+        "ssh to {host} ended before anything could be sent.",
+        "an SSH server that answers this machine.",
+        "check that the host is up and that ansible_host and ansible_port are right; ssh -v to it tells more.",
+    ),
     _Cause(
         r"Timeout, server \S+ not responding|Broken pipe|Connection (?:closed|reset) by (?!UNKNOWN)|"
         r"closed by remote host|Shared connection to \S+ closed|Data could not be sent to remote host",

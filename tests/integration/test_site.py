@@ -37,6 +37,11 @@ class Played:
     output: str
 
     @property
+    def ending(self) -> str:
+        """What says why it failed, short enough for a log of all tests."""
+        return self.output[-3000:]
+
+    @property
     def recap(self) -> dict[str, int]:
         (line,) = re.findall(r"^localhost +: (.*)$", self.output, re.MULTILINE)
         return {key: int(value) for key, value in (item.split("=") for item in line.split())}
@@ -75,10 +80,10 @@ def empty() -> Iterator[Cluster]:
     if os.geteuid() != 0:
         pytest.skip("a rehearsal cluster needs root")
     up = play("playbooks/rehearsal.yml")
-    assert up.code == 0, up.output
+    assert up.code == 0, up.ending
     yield Cluster.connect(ClusterPaths.of(NAME).kubeconfig)
     down = play("playbooks/rehearsal.yml", rehearsal_cluster_state="absent")
-    assert down.code == 0, down.output
+    assert down.code == 0, down.ending
 
 
 def everything(cluster: Cluster) -> set[tuple[str, str, str]]:
@@ -107,7 +112,7 @@ def test_check_mode_lists_what_would_be_created_and_creates_nothing(empty: Clust
 
     done = play("playbooks/site.yml", "--check", "--diff", reports=tmp_path / "reports")
 
-    assert done.code == 0, done.output
+    assert done.code == 0, done.ending
     assert everything(empty) == before
     for header in ("Deployment volcano-system/volcano-scheduler", "Deployment kubeflow/training-operator"):
         assert f"+++ after: {header}" in done.output
@@ -134,7 +139,7 @@ def test_every_missing_source_is_told_before_the_cluster_is_changed(empty: Clust
 def test_a_tag_installs_that_role_alone(empty: Cluster, tmp_path: Path) -> None:
     done = play("playbooks/site.yml", "--tags", "volcano", reports=tmp_path)
 
-    assert done.code == 0, done.output
+    assert done.code == 0, done.ending
     present = {obj["metadata"]["name"] for obj in empty.list("v1", "Namespace").items}
     assert present & NAMESPACES == {"volcano-system"}
 
@@ -143,10 +148,10 @@ def test_the_site_is_installed_and_proved_and_a_second_run_changes_nothing(empty
     first = play("playbooks/site.yml", reports=tmp_path)
     second = play("playbooks/site.yml", reports=tmp_path / "second", validation_select=["reach"])
 
-    assert first.code == 0, first.output
+    assert first.code == 0, first.ending
     assert first.recap["changed"] >= 1
-    assert second.code == 0, second.output
-    assert (second.recap["changed"], second.recap["failed"]) == (0, 0), second.output
+    assert second.code == 0, second.ending
+    assert (second.recap["changed"], second.recap["failed"]) == (0, 0), second.ending
     report = json.loads((tmp_path / "latest.json").read_text("utf-8"))
     assert report["summary"]["verdict"] in {"pass", "warn"}
     assert report["cleanup"]["left"] == []
@@ -168,7 +173,7 @@ def test_a_finding_fails_the_run_and_names_the_check(empty: Cluster, tmp_path: P
     assert broken.code == 2
     assert "verdict fail, exit code 1" in broken.output
     assert "fail: D1 default-class" in broken.output
-    assert healed.code == 0, healed.output
+    assert healed.code == 0, healed.ending
     assert healed.recap["changed"] == 1
 
 
@@ -201,7 +206,7 @@ def test_one_conflict_does_not_keep_the_rest_from_being_finished_and_validated(e
     operator = Ref("apps/v1", "Deployment", "kubeflow", "training-operator")
     missing = [operator, Ref("apps/v1", "Deployment", "volcano-system", "volcano-controllers")]
     healed = play("playbooks/install.yml")
-    assert healed.code == 0, healed.output
+    assert healed.code == 0, healed.ending
     take(empty, provisioner, {"spec": {"replicas": 2}})
     for ref in missing:
         live = empty.get(ref)
@@ -247,7 +252,7 @@ def test_a_worker_whose_ansible_was_killed_ends_and_releases_the_lock(empty: Clu
     """No node takes pods, so that the roll-out would wait for a Deployment until its deadline."""
     ref, log = Ref("apps/v1", "Deployment", "volcano-system", "volcano-controllers"), tmp_path / "log"
     healed = play("playbooks/install.yml")
-    assert healed.code == 0, healed.output
+    assert healed.code == 0, healed.ending
     nodes = [Ref.of(obj) for obj in empty.list("v1", "Node").items]
     try:
         for node in nodes:

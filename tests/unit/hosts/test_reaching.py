@@ -51,6 +51,16 @@ SSH = "Failed to connect to the host via ssh: "
             "ansible_host",
         ),
         (SSH + "Connection timed out during banner exchange", "ssh says: Connection timed out during", "ssh -v"),
+        (
+            "Data could not be sent to remote host '192.0.2.7'. Make sure this host can be reached over SSH.",
+            "ssh to 192.0.2.7 ended before anything could be sent.",
+            "ansible_port",
+        ),
+        (
+            'Data could not be sent to remote host "h". Make sure: ssh: connect to host h port 22: No route to host',
+            "h port 22: No route to host.",
+            "ansible_port",
+        ),
         (SSH + "Timeout, server 192.0.2.7 not responding.", "ended while it was in use", "run again"),
         (SSH + "kex_exchange_identification: Connection closed by remote host", "ended while", "run again"),
         (SSH + "Shared connection to 192.0.2.7 closed.", "ended while it was in use", "run again"),
