@@ -16,6 +16,7 @@ from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from tests.bench.measure import measure
+from tests.unpacking import unpack
 
 __all__ = ["GENERATIONS", "PLACEHOLDERS", "Release", "example_of", "prepare"]
 
@@ -55,7 +56,7 @@ def prepare(version: str, archives: Path, kustomize: Path, directory: Path) -> R
         )
     directory.mkdir(parents=True, exist_ok=True)
     with tarfile.open(archive) as packed:
-        packed.extractall(directory, filter="data")
+        unpack(packed, directory)
     example = next(directory.glob("*/example"))
     build = subprocess.run([kustomize, "build", example], check=True, capture_output=True)
     text = subprocess.run(["sed", PLACEHOLDERS], input=build.stdout, check=True, capture_output=True).stdout

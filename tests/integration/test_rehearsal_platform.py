@@ -32,6 +32,7 @@ from kubeflow_volcano.rehearsal.lifecycle import down, up
 from kubeflow_volcano.rehearsal.node.simulated_images import PLATFORM_IMAGES, TRAINING_IMAGES
 from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
 from tests.places import UPSTREAM
+from tests.unpacking import unpack
 
 pytestmark = pytest.mark.cluster
 
@@ -92,16 +93,16 @@ def running() -> Iterator[Running]:
 def sources(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """Unpacks the archive of a release."""
 
-    def unpack(release: str) -> Path:
+    def unpacked(release: str) -> Path:
         archive = UPSTREAM / f"manifests-{release}.tar.gz"
         if not archive.is_file():
             pytest.skip(f"{archive} is not there")
         home = tmp_path_factory.mktemp("sources")
         with tarfile.open(archive) as packed:
-            packed.extractall(home, filter="data")
+            unpack(packed, home)
         return home / f"manifests-{release}"
 
-    return unpack
+    return unpacked
 
 
 def rendered(directory: Path) -> list[Object]:

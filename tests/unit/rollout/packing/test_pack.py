@@ -31,6 +31,7 @@ from kubeflow_volcano.rollout.packing.files import _packed
 from kubeflow_volcano.rollout.packing.pack import Packed, pack
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from tests.kustomize_mirror import Mirror, program
+from tests.unpacking import unpack
 
 TEXT = b"apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n"
 OPERATOR = "apps/training-operator/upstream/overlays/kubeflow"
@@ -245,7 +246,7 @@ def test_a_packed_directory_has_the_content_and_always_the_same_bytes(tmp_path: 
             "content",
             *(f"content/only{name}" for name in ("", "/a", "/b", "/c")),
         }
-        tar.extractall(tmp_path / "unpacked", filter="data")
+        unpack(tar, tmp_path / "unpacked")
     assert content_sum(tmp_path / "unpacked/content") == content_sum(folder)
 
 
