@@ -177,6 +177,8 @@ class Workplace:
         kept = {key: value for key, value in os.environ.items() if key not in {"KUBECONFIG", "ANSIBLE_CONFIG"}}
         return {
             **kept,
+            # ssh takes no path of more than 90 characters, and that of a test's own home is longer.
+            "ANSIBLE_SSH_CONTROL_PATH_DIR": str(self.directory.parent / "ssh"),
             "EDITOR": "true",
             "HOME": str(self.directory / "home"),
             "NO_COLOR": "1",
