@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Tests, shared out over workers: files that need a cluster find one of their worker's own, which is removed after.
 # Arguments go to pytest; KFV_TEST_WORKERS says how many work side by side.
+# KFV_TEST_TOOLS names the generations of Kubernetes that tests need beside the first: their tools are built before them.
 # On two processors `make test` took 20 minutes with four workers and 23 with three.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -39,6 +40,9 @@ remove # what a run that was killed may have left would not be the same for ever
 trap finish EXIT
 .venv/bin/ansible-playbook -i inventory/test-hosts tests/hosts/packages.yml tests/integration/packages.yml
 play "$prefix-gw0" playbooks/rehearsal.yml # builds the tools that all clusters are made of, before several ask for them
+for generation in ${KFV_TEST_TOOLS:-}; do
+  .venv/bin/python -m kubeflow_volcano.rehearsal.build.tools --generation "$generation"
+done
 .venv/bin/python -m tests.hosts.lab prepare # so that no test waits for what hosts are made of
 # What is started in the background is deaf to an interrupt, which some tests send to programs that they start.
 env --default-signal=INT .venv/bin/pytest -n "${KFV_TEST_WORKERS:-4}" --no-loadscope-reorder "$@"

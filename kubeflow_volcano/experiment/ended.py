@@ -9,14 +9,16 @@ from dataclasses import dataclass
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.cluster.readiness import BAD_IMAGE_REASONS
-from kubeflow_volcano.cluster.watch.observer import Observer, Subject
+from kubeflow_volcano.cluster.watch.observer import Change, Observer, Subject
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.experiment.pods import CONTAINER
 from kubeflow_volcano.experiment.session import Session
 
-__all__ = ["BAD_STARTS", "NO_EVENT", "End", "kept_out", "phase_of", "warnings_about", "watch_to_end"]
+__all__ = ["BAD_STARTS", "NO_EVENT", "End", "is_progress", "kept_out", "phase_of", "warnings_about", "watch_to_end"]
 
 _TICK = 0.2
+_LONGEST = 5
+"""How many times the seconds of a wait it may last, however often there is progress."""
 NO_EVENT = "no event says why"
 """End of the text of a pod that waits for something that it has no event about, such as a volume."""
 _ENDED = frozenset({"Succeeded", "Failed"})
@@ -43,20 +45,23 @@ class End:
 
 
 def watch_to_end(session: Session, pod: Object, seconds: float) -> End:
-    """Wait until the pod has succeeded or failed, or cannot start; at most `seconds`.
+    """Wait until the pod has succeeded or failed, or cannot start; at most `seconds` without progress.
+
+    Progress is a change of the pod, or news of it or its claims that are no warning: slow nodes and provisioners get
+    their time, five times `seconds` in all.
 
     Raises:
         ApiError: the API server does not allow reading pods or events.
     """
     started = time.monotonic()
     meta = pod["metadata"]
-    subjects = [
-        Subject("v1", "Pod", meta["namespace"], fields=f"metadata.name={meta['name']}"),
-        Subject("v1", "Event", meta["namespace"], fields=f"involvedObject.uid={meta['uid']}"),
-    ]
+    subjects = [Subject("v1", "Pod", meta["namespace"], fields=f"metadata.name={meta['name']}"), *_news(pod)]
     latest, found = pod, None
-    with Observer(session.cluster, subjects, Deadline(seconds)) as observer:
+    deadline = Deadline(seconds * _LONGEST).at_most(seconds)
+    with Observer(session.cluster, subjects, deadline) as observer:
         for change in observer.changes(_TICK):
+            if change and is_progress(change):
+                deadline.renew()
             for obj in change.objects if change else ():
                 if change and change.subject.kind == "Event":
                     found = found or _lasting(obj)
@@ -71,12 +76,19 @@ def watch_to_end(session: Session, pod: Object, seconds: float) -> End:
     phase = phase_of(latest)
     said = _termination(latest)
     if phase not in _ENDED and not failure:
-        reason, failure = "TimedOut", _why_not(session, latest, seconds)
+        reason, failure = "TimedOut", _why_not(session, latest, time.monotonic() - started)
     elif phase == "Failed" and not said:
         status = latest["status"]
         reason, failure = status.get("reason") or "Failed", status.get("message") or "the probe pod failed in silence"
     node = latest["spec"].get("nodeName", "")
     return End(phase == "Succeeded", node, said, reason, failure, time.monotonic() - started)
+
+
+def is_progress(change: Change) -> bool:
+    """Whether a change says that something has happened to a pod: an event that is repeated or warns does not."""
+    if change.subject.kind == "Event":
+        return change.type == "ADDED" and all(item.get("type") == "Normal" for item in change.objects)
+    return change.type == "MODIFIED"
 
 
 def phase_of(pod: Object) -> str:
@@ -111,6 +123,16 @@ def kept_out(session: Session, job: Ref) -> str:
         return ""
     said = (item.get("message", "") for item in events if item["involvedObject"].get("name", "").startswith(job.name))
     return "; ".join(dict.fromkeys(text for text in said if any(words in text for words in _REFUSALS)))
+
+
+def _news(pod: Object) -> Iterator[Subject]:
+    """Events about the pod and about its claims."""
+    volumes = pod["spec"].get("volumes") or ()
+    claims = (item["persistentVolumeClaim"]["claimName"] for item in volumes if "persistentVolumeClaim" in item)
+    about = [f"involvedObject.uid={pod['metadata']['uid']}"]
+    about += [f"involvedObject.kind=PersistentVolumeClaim,involvedObject.name={name}" for name in claims]
+    for fields in about:
+        yield Subject("v1", "Event", pod["metadata"]["namespace"], fields=fields)
 
 
 def _lasting(event: Object) -> tuple[str, str] | None:

@@ -59,8 +59,16 @@ _OF_SSH = (
     _Cause(
         r"Data could not be sent to remote host '?(?P<host>\S+?)'?\. Make sure this host can be reached over SSH\.",
         "ssh to {host} ended before anything could be sent.",
-        "an SSH server that answers this machine.",
-        "check that the host is up and that ansible_host and ansible_port are right; ssh -v to it tells more.",
+        "an SSH server that answers this machine, and a short path for the socket of ssh on this machine.",
+        "check that the host is up and that ansible_host and ansible_port are right; ssh -v to it tells more. If your "
+        "home directory has a path of more than 60 characters: export ANSIBLE_SSH_CONTROL_PATH_DIR=/tmp/ssh-$USER.",
+    ),
+    # A socket's address has 108 bytes, and ssh adds 17 characters to ControlPath (OpenSSH, mux.c).
+    _Cause(
+        r"too long for Unix domain socket|ControlPath too long",
+        "the path of the socket that ssh keeps below your home directory is longer than the system allows.",
+        "a path of at most 90 characters.",
+        "export ANSIBLE_SSH_CONTROL_PATH_DIR=/tmp/ssh-$USER, and run again.",
     ),
     _Cause(
         r"Timeout, server \S+ not responding|Broken pipe|Connection (?:closed|reset) by (?!UNKNOWN)|"

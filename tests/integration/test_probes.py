@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,7 +22,9 @@ from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.watch.waiting import wait_ready
 from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.experiment.ended import watch_to_end
 from kubeflow_volcano.experiment.leftovers import EXPIRES, OWNER
+from kubeflow_volcano.experiment.pods import CONTAINER, probe_pod
 from kubeflow_volcano.experiment.remains import Cleanup
 from kubeflow_volcano.experiment.session import Options, Session
 from kubeflow_volcano.parallel import in_parallel
@@ -592,6 +595,26 @@ def test_what_a_killed_run_of_another_machine_leaves_is_swept_once_it_has_expire
         sweeper.sweep()
         account = sweeper.close()
     assert [item.uid for item in account.swept] == [left["metadata"]["uid"]]
+
+
+@pytest.mark.parametrize("changes", [0, 4])
+def test_a_slow_pod_is_waited_for_as_long_as_there_is_progress(cluster: Cluster, changes: int) -> None:
+    session = Session(cluster)
+    try:
+        container = {"name": CONTAINER, "image": BUSYBOX, "command": ["true"]}
+        where = session.namespace()
+        pod = session.create(probe_pod("slow", where, container, spec={"schedulerName": "nobody"}))
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(watch_to_end, session, pod, 3.0)
+            for number in range(changes):
+                time.sleep(1.5)
+                cluster.patch(Ref.of(pod), {"metadata": {"labels": {"step": str(number)}}})
+            end = waiting.result()
+    finally:
+        account = session.close()
+    assert account.left == ()
+    assert end.reason == "TimedOut"
+    assert end.seconds == pytest.approx(3.0 + 1.5 * changes, abs=1.4)
 
 
 def test_in_a_namespace_of_somebody_else_only_what_was_made_is_removed(cluster: Cluster) -> None:

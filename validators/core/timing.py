@@ -32,9 +32,9 @@ class Timing:
     """95 % of DNS answers come within this time (checks.md, E1)."""
 
     volume_seconds: float = 60.0
-    """Within this time a new volume is provisioned and written to, or removed (D5, D6)."""
+    """For this time there may be no news while a new volume is provisioned and written to, or removed (D5, D6)."""
     pod_seconds: float = 45.0
-    """Within this time a probe pod has ended that needs no new volume (A5, D5, D6, D8)."""
+    """For this time there may be no news of a probe pod that needs no new volume (A5, D5, D6, D8)."""
 
     bind_seconds: float = 30.0
     """Within this time a working scheduler has bound a few tiny pods (H1 to H6)."""

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.experiment.ended import phase_of
+from kubeflow_volcano.cluster.watch.observer import Change, Subject
+from kubeflow_volcano.experiment.ended import is_progress, phase_of
 from tests.samples.facts import pod
 
 RUNS: dict[str, Any] = {"running": {}}
@@ -34,3 +35,21 @@ def test_a_container_beside_the_probes_own_does_not_keep_it_from_ending(
 
 def test_a_pod_that_nobody_has_looked_at_is_pending() -> None:
     assert phase_of(pod("kfv/a", status={})) == "Pending"
+
+
+NORMAL, WARNING = {"type": "Normal"}, {"type": "Warning"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "news", "obj"), [("Pod", "MODIFIED", {}), ("Event", "ADDED", NORMAL)], ids=["pod", "event"]
+)
+def test_a_change_of_the_pod_and_news_about_it_are_progress(kind: str, news: Any, obj: Any) -> None:
+    assert is_progress(Change(Subject("v1", kind), news, (obj,), 0.0, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("kind", "news", "obj"),
+    [("Pod", "RESET", {}), ("Event", "ADDED", WARNING), ("Event", "MODIFIED", NORMAL), ("Event", "RESET", NORMAL)],
+)
+def test_what_is_repeated_or_warns_is_no_progress(kind: str, news: Any, obj: Any) -> None:
+    assert not is_progress(Change(Subject("v1", kind), news, (obj,), 0.0, 0.0))

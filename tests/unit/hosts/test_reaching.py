@@ -61,6 +61,11 @@ SSH = "Failed to connect to the host via ssh: "
             "h port 22: No route to host.",
             "ansible_port",
         ),
+        (
+            SSH + 'unix_listener: path "/home/me/.ansible/cp/0123.AbCdEfGhIjKlMnOp" too long for Unix domain socket',
+            "longer than the system allows",
+            "ANSIBLE_SSH_CONTROL_PATH_DIR",
+        ),
         (SSH + "Timeout, server 192.0.2.7 not responding.", "ended while it was in use", "run again"),
         (SSH + "kex_exchange_identification: Connection closed by remote host", "ended while", "run again"),
         (SSH + "Shared connection to 192.0.2.7 closed.", "ended while it was in use", "run again"),
