@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from kubeflow_volcano.ref import Ref, group_of
 
-__all__ = ["Object", "Ref", "conditions", "group_of", "last_seen"]
+__all__ = ["Object", "Ref", "conditions", "group_of", "last_seen", "named"]
 
 Object = dict[str, Any]
 """One Kubernetes object as parsed from YAML or JSON."""
@@ -15,6 +16,11 @@ Object = dict[str, Any]
 def conditions(obj: Object) -> dict[str, Object]:
     """The status conditions of `obj` by type; empty if there are none yet."""
     return {item["type"]: item for item in obj.get("status", {}).get("conditions") or ()}
+
+
+def named(objects: Iterable[Object], kind: str, name: str) -> Object | None:
+    """The first of the objects with that kind and name, in any group and namespace."""
+    return next((obj for obj in objects if (obj["kind"], obj["metadata"]["name"]) == (kind, name)), None)
 
 
 def last_seen(event: Object) -> str:

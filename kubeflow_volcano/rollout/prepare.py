@@ -27,6 +27,7 @@ from kubeflow_volcano.rollout.others.owners import brought_uids, foreign_compone
 from kubeflow_volcano.rollout.patches.bare import mark_bare
 from kubeflow_volcano.rollout.patches.namespaces import label_namespaces, refused_namespaces
 from kubeflow_volcano.rollout.patches.operator_memory import keep_higher_limit
+from kubeflow_volcano.rollout.people.by_hand import foreign_connectors
 from kubeflow_volcano.rollout.queues.reconcile import validate_queues
 from kubeflow_volcano.rollout.scope import Scope
 from kubeflow_volcano.rollout.settings.ceded import validate_ceded
@@ -85,6 +86,7 @@ def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, 
             problems += foreign_components(cluster, settings, scope.parts, found.parts, brought, progress=progress)
             problems += unmet_needs(cluster, settings, found.parts, progress)
             problems += unmet_access(cluster, settings, found.parts)
+            problems += foreign_connectors(cluster, found.parts)
             problems += _cluster_problems(cluster, settings, scope, found, check=check, progress=progress)
         if problems or not found:
             raise InvalidInput(problems)

@@ -86,7 +86,7 @@ FLOORS: Mapping[str, Sequence[set[str]]] = {
         {"settings"},
         {"images", "manifests", "state"},
         {"account", "others", "queues", "storage"},
-        {"access", "gang"},
+        {"access", "gang", "people"},
         {"patches"},
         {"scope", "desired"},
         {"versions"},

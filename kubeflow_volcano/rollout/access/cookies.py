@@ -2,8 +2,8 @@
 
 Upstream's sign-in is relative to whatever address the browser uses: oauth2-proxy (`login_url`, `redirect_url` with
 `relative_redirect_url`), the OIDC AuthService (`OIDC_AUTH_URL`, `REDIRECT_URL`) and the redirect URI of Dex's client.
-Issuer and keys are fetched inside the cluster. So each host works without a change of these, and only the Secure flag
-of cookies depends on whether browsers use https.
+Issuer and keys are fetched inside the cluster. So each host works without a change of these, unless connectors need
+another issuer (rollout/people/issuer.py), and only the Secure flag of cookies depends on whether browsers use https.
 """
 
 from __future__ import annotations

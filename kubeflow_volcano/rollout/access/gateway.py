@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, named
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.settings.access import OWN_CERTIFICATE, AccessSettings
 from kubeflow_volcano.rollout.settings.settings import Settings
@@ -40,7 +40,7 @@ def publish(objects: list[Object], settings: Settings) -> None:
     access = settings.access
     if access.mode not in _TYPES:
         return
-    service = _named(objects, SERVICE.kind, SERVICE.name)
+    service = named(objects, SERVICE.kind, SERVICE.name)
     number = _HTTPS if access.encrypted else _HTTP
     ports = [item for item in (service or {}).get("spec", {}).get("ports", ()) if item["port"] == number]
     if service is None or not ports:
@@ -68,7 +68,7 @@ def serve(objects: list[Object], settings: Settings) -> None:
     if access.mode == "ingress":
         objects.append(_ingress(access))
     elif access.encrypted:
-        gateway = _named(objects, "Gateway", _NAME)
+        gateway = named(objects, "Gateway", _NAME)
         if gateway is None:
             raise InvalidInput(
                 Problem(
@@ -138,7 +138,3 @@ def _ingress(access: AccessSettings) -> Object:
         spec["tls"] = [{"hosts": [access.host], "secretName": access.certificate}]
     meta = {"name": _NAME, "namespace": NAMESPACE}
     return {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": meta, "spec": spec}
-
-
-def _named(objects: Iterable[Object], kind: str, name: str) -> Object | None:
-    return next((obj for obj in objects if (obj["kind"], obj["metadata"]["name"]) == (kind, name)), None)

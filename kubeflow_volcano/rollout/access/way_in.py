@@ -10,6 +10,7 @@ from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.rollout.access.gateway import NAMESPACE, SERVICE
 from kubeflow_volcano.rollout.account.stored import kept_password, kubectl, reading_command
 from kubeflow_volcano.rollout.settings.access import GATEWAY
+from kubeflow_volcano.rollout.settings.people.connectors import public_issuer, redirect_uri
 from kubeflow_volcano.rollout.settings.settings import Settings
 
 __all__ = ["way_in"]
@@ -34,6 +35,10 @@ def _lines(cluster: Cluster, settings: Settings) -> Iterator[str]:
     if GATEWAY not in chosen:
         return
     yield from _address(cluster, settings)
+    for item in settings.connectors:
+        yield f"sign-in: also through {item.name} ({item.type})"
+    if public_issuer(settings.connectors, settings.access):
+        yield f"  redirect URI to register at providers: {redirect_uri(settings.access)}"
     if "dex" in chosen:
         yield f"user: {settings.user.email}"
         if settings.user.published_password:

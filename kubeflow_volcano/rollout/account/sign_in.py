@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from kubeflow_volcano import strict_yaml
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, named
 from kubeflow_volcano.rollout.account.first_user import is_published
 from kubeflow_volcano.rollout.settings.user import Account
 
@@ -37,8 +37,8 @@ def dex(objects: list[Object], account: Account) -> None:
     A configuration without upstream's user keeps its own users.
     """
     _replace_published(objects, account)
-    config_map = _named(objects, "ConfigMap", _DEX)
-    deployment = _named(objects, "Deployment", _DEX)
+    config_map = named(objects, "ConfigMap", _DEX)
+    deployment = named(objects, "Deployment", _DEX)
     if config_map is None or deployment is None:
         return
     text = config_map["data"][_CONFIG]
@@ -84,7 +84,7 @@ def _static_users(config: Mapping[str, Any], account: Account) -> Iterator[dict[
 
 
 def _keep_hash_in_secret(objects: list[Object], deployment: Object, account: Account) -> None:
-    secret = _named(objects, "Secret", PASSWORDS)
+    secret = named(objects, "Secret", PASSWORDS)
     if secret is None:
         metadata = {"name": PASSWORDS, "namespace": deployment["metadata"]["namespace"]}
         secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque"}
@@ -121,7 +121,3 @@ def _write(secret: Object, texts: Mapping[str, str]) -> None:
     """As `data`: the API server does not return `stringData`, so a second run would differ."""
     secret.pop("stringData", None)
     secret["data"] = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
-
-
-def _named(objects: Iterable[Object], kind: str, name: str) -> Object | None:
-    return next((obj for obj in objects if (obj["kind"], obj["metadata"]["name"]) == (kind, name)), None)

@@ -19,6 +19,8 @@ from kubeflow_volcano.rollout.patches.bare import mark_bare
 from kubeflow_volcano.rollout.patches.namespaces import label_namespaces
 from kubeflow_volcano.rollout.patches.operator_memory import raise_limit
 from kubeflow_volcano.rollout.patches.volcano import configure_scheduling, scope_pod_webhooks
+from kubeflow_volcano.rollout.people.connectors import add_connectors
+from kubeflow_volcano.rollout.people.issuer import follow_issuer
 from kubeflow_volcano.rollout.settings.matrix import require_operator
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.settings.user import Account
@@ -128,9 +130,9 @@ _PATCHES: dict[str, tuple[_Patch, ...]] = {
     "trainer": (_runtimes,),
     "volcano": (_scheduling, _pod_webhooks, _volcano_replicas),
     "local-path": (default_class, base_directories, owners_of_volumes),
-    "dex": (_with_account(dex),),
-    "oauth2-proxy": (_with_account(relying_party), session_cookie),
-    "oidc-authservice": (_with_account(relying_party),),
+    "dex": (_with_account(dex), add_connectors),
+    "oauth2-proxy": (_with_account(relying_party), session_cookie, follow_issuer),
+    "oidc-authservice": (_with_account(relying_party), follow_issuer),
     "user-namespace": (_with_account(first_profile),),
     "istio": (publish,),
     "istio-namespace": (admit_traffic,),

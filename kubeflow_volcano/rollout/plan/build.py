@@ -18,7 +18,7 @@ from kubeflow_volcano.rollout.manifests.downloads import without_credentials
 from kubeflow_volcano.rollout.manifests.kustomize_binary import version_of
 from kubeflow_volcano.rollout.patches.volcano import OPTIONAL_WEBHOOKS
 from kubeflow_volcano.rollout.plan import judging
-from kubeflow_volcano.rollout.plan.account import account_of, judge_account, judge_published_secrets
+from kubeflow_volcano.rollout.plan.account import account_of, judge_account, judge_issuer, judge_published_secrets
 from kubeflow_volcano.rollout.plan.defects import defects_of, judge_defects
 from kubeflow_volcano.rollout.plan.findings import Finding, Verdict, exit_code, worst
 from kubeflow_volcano.rollout.plan.order import Wave, waves
@@ -137,7 +137,7 @@ def plan(settings: Settings, progress: Progress, nodes: Sequence[str] = ()) -> P
         judge_defects(defects_of(settings)),
     ]
     if account_of(settings):
-        findings.append(judge_account(settings))
+        findings += [judge_account(settings), *judge_issuer(settings)]
     findings.append(judge_published_secrets(objects, settings))
     return Plan(
         settings=settings,

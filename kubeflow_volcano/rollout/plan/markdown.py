@@ -58,6 +58,9 @@ def _head(document: Document) -> str:
     if account:
         shown = f"; this prints it: {_code(account['command'])}" if account["command"] else ""
         lines.append(f"- {account['email']} owns {account['namespace']}; password: {account['password']}{shown}")
+        lines += [f"- users of {name} sign in as well" for name in account["connectors"]]
+        if account["redirect_uri"]:
+            lines.append(f"- redirect URI to register at providers: {_code(account['redirect_uri'])}")
     notes = [note for note in (document["hosts"]["note"], *document["notes"]) if note]
     return "\n".join([*lines, *(f"- {note}" for note in notes)])
 

@@ -61,6 +61,15 @@ class AccessSettings:
         return OWN_CERTIFICATE if self.issued else self.secret
 
     @property
+    def url(self) -> str:
+        """Scheme, host and port that browsers use, without a slash at the end; empty where the cluster chooses them."""
+        if not self.published or not self.host or (self.mode == "node-port" and not self.node_port):
+            return ""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        port = f":{self.node_port}" if self.mode == "node-port" else ""
+        return f"{'https' if self.encrypted else 'http'}://{host}{port}"
+
+    @property
     def address(self) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         """The host, if it is an IP address."""
         try:

@@ -27,6 +27,7 @@ from kubeflow_volcano.rollout.settings.images import (
 )
 from kubeflow_volcano.rollout.settings.matrix import fitting_plugins, validate_operator, validate_versions
 from kubeflow_volcano.rollout.settings.own_patches import OwnPatch, validate_components
+from kubeflow_volcano.rollout.settings.people.connectors import Connector, validate_connectors
 from kubeflow_volcano.rollout.settings.pods.credentials import RegistryLogin, validate_credentials
 from kubeflow_volcano.rollout.settings.storage import StorageSettings, validate_static_volumes
 from kubeflow_volcano.rollout.settings.uninstall import UninstallSettings, uninstall_settings, validate_uninstall
@@ -93,6 +94,7 @@ class Settings:
     bundle: Annotated[BundleSettings, SAME]
     user: Annotated[UserSettings, SAME]
     access: Annotated[AccessSettings, SAME]
+    connectors: Annotated[tuple[Connector, ...], Key("kubeflow_connectors")]
     namespace_labels: Annotated[Mapping[str, str], Key("kubeflow_namespace_labels")]
     mirror: Annotated[MirrorSettings, SAME]
     pull: Annotated[PullSettings, SAME]
@@ -211,6 +213,7 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
     if settings.components:
         chosen = {part.name for part in settings.components}
         problems += validate_access(settings.access, chosen, settings.existing)
+        problems += validate_connectors(settings.connectors, settings.access, chosen)
         problems += validate_components(settings.patches, chosen)
         problems += validate_static_volumes(settings.storage, settings.components)
         problems += validate_availability(settings.availability, _training_operator(settings.components))

@@ -50,7 +50,7 @@ PREFIXES = (
 )
 """Prefixes of all public variables. An inventory may have other variables with them, such as `backup_retention`."""
 
-SECRETS = ("image_mirror_credentials", "kubeflow_user_password")
+SECRETS = ("image_mirror_credentials", "kubeflow_connectors", "kubeflow_user_password")
 """Variables whose values no message and no result of a plugin contains."""
 
 GivenPath: TypeAlias = Annotated[Path, Parsed(lambda text: Path(text).expanduser())]
@@ -185,10 +185,15 @@ def _problem(error: ValidationError) -> Problem:
     name = str(error.path[0])
     where = error.json_path.removeprefix("$.")
     return Problem(
-        f"{where} is {'invalid' if name in SECRETS else _describe(error.instance)}.",
+        f"{where} {_describe_secret(error)}." if name in SECRETS else f"{where} is {_describe(error.instance)}.",
         f"{_rules()[name]['description']}{_allowed(error)}.",
         _advice(where, error),
     )
+
+
+def _describe_secret(error: ValidationError) -> str:
+    """What is wrong with a value that no message may contain; jsonschema names keys only, for these two rules."""
+    return f"is invalid: {error.message}" if error.validator in {"additionalProperties", "required"} else "is invalid"
 
 
 def _describe(value: Any) -> str:

@@ -1,0 +1,1 @@
+"""Who may sign in beside the first user: connectors of Dex, and the issuer that they need."""

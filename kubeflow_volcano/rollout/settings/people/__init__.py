@@ -1,0 +1,1 @@
+"""What the inventory says about who may sign in: connectors of Dex."""

@@ -1,0 +1,60 @@
+"""Upstream's manifests of sign-in and profiles, rendered from the releases' archives."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from kubeflow_volcano.catalog import read
+from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.progress import silent
+from kubeflow_volcano.rollout.manifests.render import Renderer
+from kubeflow_volcano.rollout.manifests.sources import Sources
+from kubeflow_volcano.rollout.patches.table import patched
+from kubeflow_volcano.rollout.settings.settings import Settings, parse
+from tests.places import UPSTREAM
+
+COMPONENTS = ("dex", "oauth2-proxy", "oidc-authservice", "user-namespace")
+
+
+class Upstream(NamedTuple):
+    """A release and its unpatched objects, by component."""
+
+    release: str
+    parts: Mapping[str, tuple[Object, ...]]
+
+    def settings(self, **variables: Any) -> Settings:
+        return parse({"kubeflow_release": self.release, "kubeflow_profile": "full", **variables})
+
+    def patched(self, settings: Settings) -> dict[str, tuple[Object, ...]]:
+        return {name: patched(objects, name, settings) for name, objects in self.parts.items()}
+
+
+def archive_of(release: str) -> Path:
+    """Its archive, beside the checkout or in the directory that KFV_TEST_ARCHIVES names."""
+    name = "community-distribution" if release == "26.03" else "manifests"
+    places = [Path(os.environ.get("KFV_TEST_ARCHIVES", UPSTREAM)), UPSTREAM]
+    found = [place / f"{name}-{release}.tar.gz" for place in places]
+    return next((path for path in found if path.is_file()), found[0])
+
+
+@pytest.fixture(scope="session", params=read.releases())
+def upstream(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Upstream:
+    """Each release whose archive is at hand."""
+    release: str = request.param
+    archive = archive_of(release)
+    if not archive.is_file():
+        pytest.skip(f"no {archive}; KFV_TEST_ARCHIVES names the directory of other archives")
+    settings = parse({"kubeflow_release": release, "kubeflow_profile": "full", "kubeflow_source": str(archive)})
+    old = settings.release.kustomize_version.startswith("3.")
+    kustomize: Path = request.getfixturevalue("kustomize_3" if old else "kustomize")
+    cache = tmp_path_factory.mktemp("cache")
+    opened = Sources(replace(settings, kustomize=kustomize, cache_directory=cache), silent)
+    places = {part.name: opened.place(part) for part in settings.components if part.name in COMPONENTS}
+    parts = Renderer(kustomize, cache, silent).render(places)
+    return Upstream(release, {name: tuple(objects) for name, objects in parts.items()})
