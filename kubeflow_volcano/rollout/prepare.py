@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kubeflow_volcano.apply.problems import refusal
 from kubeflow_volcano.catalog.gangs import VOLCANO, gang_scheduler
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.catalog.operator import COMPONENT
+from kubeflow_volcano.cluster.addresses import cluster_addresses
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
@@ -75,6 +76,8 @@ def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, 
                 progress(f"note: {line}")
         with collecting(problems):
             settings = with_account(cluster, settings, scope.components)
+        if settings.proxy:
+            settings = _with_addresses(cluster, settings, progress)
         found = _desired(settings, scope, problems, progress)
         brought = brought_uids(cluster)
         if found:
@@ -96,6 +99,17 @@ def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, 
         return Prepared(settings, scope, found, _with_namespaces(cluster, scope.parts, parts, settings), brought)
     except ApiError as error:
         raise ProblemsError([*problems, refusal(cluster, error)]) from error
+
+
+def _with_addresses(cluster: Cluster, settings: Settings, progress: Progress) -> Settings:
+    """The settings with the cluster's addresses, which no proxy reaches."""
+    found = cluster_addresses(cluster)
+    if not any("/" in text for text in found):
+        progress(
+            "note: the cluster does not say the ranges of its pods and Services; name them in kubeflow_proxy.no_proxy, "
+            "as in 10.244.0.0/16"
+        )
+    return replace(settings, cluster_addresses=found)
 
 
 def _desired(settings: Settings, scope: Scope, problems: list[Problem], progress: Progress) -> Desired | None:

@@ -29,6 +29,7 @@ from kubeflow_volcano.rollout.settings.matrix import fitting_plugins, validate_o
 from kubeflow_volcano.rollout.settings.own_patches import OwnPatch, validate_components
 from kubeflow_volcano.rollout.settings.people.connectors import Connector, validate_connectors
 from kubeflow_volcano.rollout.settings.pods.credentials import RegistryLogin, validate_credentials
+from kubeflow_volcano.rollout.settings.pods.proxy import ProxySettings, validate_proxy
 from kubeflow_volcano.rollout.settings.storage import StorageSettings, validate_static_volumes
 from kubeflow_volcano.rollout.settings.uninstall import UninstallSettings, uninstall_settings, validate_uninstall
 from kubeflow_volcano.rollout.settings.user import Account, UserSettings, validate_password
@@ -100,6 +101,7 @@ class Settings:
     pull: Annotated[PullSettings, SAME]
     registry: Annotated[RegistrySettings, SAME]
     credentials: Annotated[tuple[RegistryLogin, ...], Key("image_mirror_credentials")]
+    proxy: Annotated[ProxySettings, Key("kubeflow_proxy")]
     plan: Annotated[PlanSettings, SAME]
     wait_timeout_seconds: Annotated[int, Key("kubeflow_wait_timeout_seconds")]
     volcano: Component
@@ -119,6 +121,8 @@ class Settings:
     cache_directory: Path
     account: Account | None = None
     """Known once there is a cluster to read it from; see account/stored.py."""
+    cluster_addresses: tuple[str, ...] = ()
+    """Likewise, for the proxy; see cluster/addresses.py."""
 
     def component(self, name: str) -> Component:
         """The component of that name, chosen or not.
@@ -201,6 +205,7 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
         cache_directory=cache,
     )
     problems += validate_credentials(settings.credentials, settings.mirror)
+    problems += validate_proxy(settings.proxy)
     problems += validate_versions(release, settings.volcano, version)
     try:
         settings = replace(settings, components=_chosen(values, settings))

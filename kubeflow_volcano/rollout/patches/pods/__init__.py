@@ -1,1 +1,1 @@
-"""Logins at registries for the pods of every component; the inventory's patches come after it."""
+"""What pods of every component get: logins at registries and a proxy; the inventory's patches come after it."""

@@ -1,0 +1,100 @@
+"""Variables of the proxy in the containers that reach addresses outside of the cluster (catalog/outgoing.yaml).
+
+Programs read them in upper or lower case, so both are set. What is inside of the cluster is excepted: programs of Go
+compare suffixes of names and networks of addresses, those of Python and curl mostly the names.
+"""
+
+from __future__ import annotations
+
+import copy
+import ipaddress
+from collections.abc import Iterable, Iterator, Mapping
+
+from kubeflow_volcano.catalog.outgoing import outgoing
+from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.rollout.settings.settings import Settings
+
+__all__ = ["exceptions", "with_proxy"]
+
+_ALWAYS = ("localhost", "127.0.0.1", "::1", ".svc", ".cluster.local")
+
+
+def with_proxy(component: str, objects: Iterable[Object], settings: Settings) -> tuple[Object, ...]:
+    """The objects of a component with the variables in the containers that need them, changed on copies.
+
+    kubeflow_patches are merged into the result, so they win.
+    """
+    found = tuple(objects)
+    if not settings.proxy:
+        return found
+    variables = _variables(found, settings)
+    return tuple(_with_variables(obj, _names(component, obj), variables) for obj in found)
+
+
+def exceptions(objects: Iterable[Object], settings: Settings) -> list[str]:
+    """Destinations without the proxy: the cluster's, Services of the component by their short names, the inventory's.
+
+    Short names with a namespace, such as minio-service.kubeflow, are excepted by the namespaces of all components.
+    Addresses within a network of the list are left out, so that a new node in a network that the inventory names
+    changes no pod.
+    """
+    namespaces = {f".{name}" for part in settings.components for name in part.namespaces}
+    services = {obj["metadata"]["name"] for obj in objects if obj["kind"] == "Service"}
+    found = dict.fromkeys(
+        (*_ALWAYS, *settings.cluster_addresses, *sorted(namespaces), *sorted(services), *settings.proxy.no_proxy)
+    )
+    networks = [network for text in found if "/" in text and (network := _network(text))]
+    return [text for text in found if "/" in text or not _is_within(text, networks)]
+
+
+def _variables(objects: Iterable[Object], settings: Settings) -> Mapping[str, str]:
+    proxy = settings.proxy
+    values = {"HTTP_PROXY": proxy.http, "HTTPS_PROXY": proxy.https, "NO_PROXY": ",".join(exceptions(objects, settings))}
+    return {spelt: value for name, value in values.items() if value for spelt in (name, name.lower())}
+
+
+def _names(component: str, obj: Object) -> set[str]:
+    """Names of its containers that reach outwards."""
+    about = (item for item in outgoing() if item.is_about(component, obj["kind"], obj["metadata"]["name"]))
+    return {name for item in about for name in item.containers}
+
+
+def _with_variables(obj: Object, names: set[str], variables: Mapping[str, str]) -> Object:
+    if not names:
+        return obj
+    changed = copy.deepcopy(obj)
+    for container in _containers(changed, names):
+        _set(container, variables)
+    return changed
+
+
+def _containers(value: object, names: set[str]) -> Iterator[Object]:
+    """Every container of these names, wherever it is in an object."""
+    if isinstance(value, dict):
+        if value.get("name") in names and "image" in value:
+            yield value
+        for item in value.values():
+            yield from _containers(item, names)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _containers(item, names)
+
+
+def _set(container: Object, variables: Mapping[str, str]) -> None:
+    others = [item for item in container.get("env") or () if item["name"] not in variables]
+    container["env"] = [*others, *({"name": name, "value": value} for name, value in variables.items())]
+
+
+def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
+    try:
+        return ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        return None
+
+
+def _is_within(text: str, networks: Iterable[ipaddress.IPv4Network | ipaddress.IPv6Network]) -> bool:
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return any(address in network for network in networks)
