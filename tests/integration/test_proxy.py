@@ -23,6 +23,31 @@ pytestmark = pytest.mark.cluster
 KUBEADM = Ref("v1", "ConfigMap", "kube-system", "kubeadm-config")
 NETWORKING = {"dnsDomain": "company.lan", "podSubnet": "10.20.0.0/16,fd00:10::/56", "serviceSubnet": "10.21.0.0/16"}
 
+DEPLOYMENT = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "dex", "namespace": "auth"},
+    "spec": {
+        "selector": {"matchLabels": {"app": "dex"}},
+        "template": {
+            "metadata": {"labels": {"app": "dex"}},
+            "spec": {"containers": [{"name": "dex", "image": "dex:1"}]},
+        },
+    },
+}
+VERSION = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+CRD = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "authcodes.dex.coreos.com"},
+    "spec": {
+        "group": "dex.coreos.com",
+        "names": {"kind": "AuthCode", "plural": "authcodes"},
+        "scope": "Namespaced",
+        "versions": [VERSION],
+    },
+}
+
 
 def covered(address: str, found: tuple[str, ...]) -> bool:
     networks = [ip_network(text) for text in found if "/" in text]
@@ -64,10 +89,7 @@ def test_kubeadm_names_the_ranges_of_pods_and_the_domain(cluster: Cluster) -> No
 def test_a_roll_out_excepts_them(cluster: Cluster, kubeconfig: Path, tmp_path: Path) -> None:
     """In a Deployment that stands for the component."""
     (tmp_path / "kustomization.yaml").write_text("resources: [dex.yaml]\n")
-    (tmp_path / "dex.yaml").write_text(
-        "{apiVersion: apps/v1, kind: Deployment, metadata: {name: dex, namespace: auth}, spec: {template: "
-        "{spec: {containers: [{name: dex, image: 'dex:1'}]}}}}"
-    )
+    (tmp_path / "dex.yaml").write_text(yaml.safe_dump_all([DEPLOYMENT, CRD]))
     variables = {
         "kubeflow_components": ["dex"],
         "kubeflow_proxy": {"https": "http://proxy.lan:3128"},
