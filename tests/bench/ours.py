@@ -18,10 +18,14 @@ from pathlib import Path
 
 from kubeflow_volcano.apply.removing.managed import managed_objects
 from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.applied_objects import Brought
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.progress import to_stderr
 from kubeflow_volcano.rollout.desired import render_upstream
+from kubeflow_volcano.rollout.others.owners import brought_uids
 from kubeflow_volcano.rollout.run import engine_for
+from kubeflow_volcano.rollout.state.inventory import write_inventory
+from kubeflow_volcano.rollout.state.store import ensure_namespace
 from tests.bench.releases import example_of
 
 
@@ -39,13 +43,20 @@ def main(kubeconfig: str, variables: str) -> None:
     parts, _ = render_upstream(settings, components, progress)
     started, cpu = time.monotonic(), time.process_time()
     cluster = Cluster.connect(Path(kubeconfig))
-    engine = engine_for(cluster, settings, components, parts, check=False, progress=progress, texts=False)
+    brought = brought_uids(cluster)
+    engine = engine_for(
+        cluster, settings, components, parts, check=False, progress=progress, texts=False, brought=brought
+    )
     engine.apply()
     seconds, cpu = time.monotonic() - started, time.process_time() - cpu
     whole = time.monotonic()
     found = managed_objects(cluster, FIELD_MANAGER, engine.deadline)
     share = (time.monotonic() - whole) / (whole - begun)
     result = engine.result()
+    ensure_namespace(cluster, settings.namespace_labels)
+    # By it the next run knows an object of whose fields others own all.
+    uids = {item.ref: item.uid for item in result.outcomes if item.uid}
+    write_inventory(cluster, {"example": Brought(settings.release.version, uids)})
     facts = {
         "seconds": seconds,
         "cpu": cpu,
