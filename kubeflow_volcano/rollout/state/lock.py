@@ -29,6 +29,7 @@ SECONDS = 30
 
 LEASE = Ref("coordination.k8s.io/v1", "Lease", NAMESPACE, NAME)
 _RENEW_SECONDS = 8.0
+_RETRY_SECONDS = 1.0
 _RENEW_DEADLINE_SECONDS = 20.0
 """A holder that cannot renew for so long gives up, before another may take over (renewDeadline of client-go)."""
 _LAST_SECONDS = 5.0
@@ -114,14 +115,19 @@ class Lock:
                 raise Busy(_busy(found))
 
     def _keep(self) -> None:
-        """Renew the Lease until the end. Its seconds count from before the request, as renewTime does."""
-        while not (self._done.wait(_RENEW_SECONDS) or self.lost.is_set()):
+        """Renew the Lease until the end. Its seconds count from before the request, as renewTime does.
+
+        A renewal that failed is repeated soon: with another pause before it there would be no time for a second one.
+        """
+        pause = _RENEW_SECONDS
+        while not (self._done.wait(pause) or self.lost.is_set()):
+            pause = _RETRY_SECONDS
             renewed, try_until = Deadline(_RENEW_DEADLINE_SECONDS), self._until.at_most(_RENEW_SECONDS)
             with contextlib.suppress(ApiError):
                 if not self._write(self._spec(self._name), try_until) and not self._still_ours(try_until):
                     self._lose()
                     return
-                self._until = renewed
+                self._until, pause = renewed, _RENEW_SECONDS
 
     def _guard(self) -> None:
         """Give up when the Lease has not been renewed in time."""

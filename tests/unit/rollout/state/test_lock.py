@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Busy
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.state import lock as module
@@ -62,6 +64,27 @@ def test_a_request_that_hangs_does_not_keep_the_lock_from_being_given_up(
     with Lock(cluster, silent) as lock:
         assert lock.lost.wait(10)
         leases.stop.set()
+
+
+def test_one_renewal_that_fails_late_is_repeated_in_time(leases: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a quarter of the times that hold for real: the second pause would end after the lock is given up."""
+    for name, seconds in {"_RENEW_SECONDS": 2.0, "_RENEW_DEADLINE_SECONDS": 5.0, "_RETRY_SECONDS": 0.25}.items():
+        monkeypatch.setattr(module, name, seconds)
+    cluster = leases.connect()
+    replace = cluster.replace
+    failed: list[object] = []
+
+    def late_at_first(text: Any, *, deadline: Deadline) -> Any:
+        if not failed:
+            failed.append(text)
+            time.sleep(deadline.remaining)
+            raise ApiError(503, "ServiceUnavailable", "not now")
+        return replace(text, deadline=deadline)
+
+    monkeypatch.setattr(cluster, "replace", late_at_first)
+    with Lock(cluster, silent) as lock:
+        assert not lock.lost.wait(7)
+    assert failed
 
 
 def test_an_unexpected_exception_ends_the_run_at_once_and_is_raised(leases: Any) -> None:
