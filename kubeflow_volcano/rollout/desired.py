@@ -22,8 +22,7 @@ from kubeflow_volcano.rollout.manifests.remote_bases import with_local_bases
 from kubeflow_volcano.rollout.manifests.render import Renderer
 from kubeflow_volcano.rollout.manifests.sources import Sources, variable_of
 from kubeflow_volcano.rollout.patches.own import overruled, with_own_patches
-from kubeflow_volcano.rollout.patches.pods.proxy import with_proxy
-from kubeflow_volcano.rollout.patches.pods.pull_secrets import with_pull_secrets
+from kubeflow_volcano.rollout.patches.pods.order import for_environment
 from kubeflow_volcano.rollout.patches.table import patched
 from kubeflow_volcano.rollout.patches.upstream import fill_joint_values, replace_apis
 from kubeflow_volcano.rollout.settings.settings import Settings
@@ -73,8 +72,7 @@ def desired(
     own: dict[str, tuple[Object, ...]] = {}
     for name, objects in _once(parts, problems).items():
         with collecting(problems):
-            changed = with_proxy(name, with_pull_secrets(name, objects, settings), settings)
-            own[name] = with_own_patches(name, changed, settings, progress)
+            own[name] = with_own_patches(name, for_environment(name, objects, settings), settings, progress)
     images = rewrite(own, settings.mirror)
     problems += images.problems
     done: dict[str, tuple[Object, ...]] = {}

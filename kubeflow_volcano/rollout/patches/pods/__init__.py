@@ -1,1 +1,1 @@
-"""What pods of every component get: logins at registries and a proxy; the inventory's patches come after it."""
+"""What pods need in this environment: logins at registries, a proxy, Knative's tags; then the inventory's patches."""

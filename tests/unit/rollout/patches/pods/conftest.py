@@ -11,8 +11,7 @@ import pytest
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.desired import render_upstream
-from kubeflow_volcano.rollout.patches.pods.proxy import with_proxy
-from kubeflow_volcano.rollout.patches.pods.pull_secrets import with_pull_secrets
+from kubeflow_volcano.rollout.patches.pods.order import for_environment
 from kubeflow_volcano.rollout.patches.pods.templates import pod_spec
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 
@@ -39,10 +38,7 @@ class Upstream(NamedTuple):
     def changed(self, **variables: Any) -> dict[str, tuple[Object, ...]]:
         """Its objects by component, with these variables."""
         settings = self.settings(**variables)
-        return {
-            name: with_proxy(name, with_pull_secrets(name, objects, settings), settings)
-            for name, objects in self.parts.items()
-        }
+        return {name: for_environment(name, objects, settings) for name, objects in self.parts.items()}
 
 
 def by_ref(parts: Mapping[str, tuple[Object, ...]]) -> dict[Ref, Object]:
