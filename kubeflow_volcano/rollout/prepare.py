@@ -30,6 +30,7 @@ from kubeflow_volcano.rollout.patches.namespaces import label_namespaces, refuse
 from kubeflow_volcano.rollout.patches.operator_memory import keep_higher_limit
 from kubeflow_volcano.rollout.people.by_hand import foreign_connectors
 from kubeflow_volcano.rollout.queues.reconcile import validate_queues
+from kubeflow_volcano.rollout.requirements.placement import unmet_placement
 from kubeflow_volcano.rollout.scope import Scope
 from kubeflow_volcano.rollout.settings.ceded import validate_ceded
 from kubeflow_volcano.rollout.settings.kubernetes_range import require_kubernetes
@@ -89,6 +90,7 @@ def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, 
             problems += foreign_components(cluster, settings, scope.parts, found.parts, brought, progress=progress)
             problems += unmet_needs(cluster, settings, found.parts, progress)
             problems += unmet_access(cluster, settings, found.parts)
+            problems += unmet_placement(cluster, settings, found.parts)
             problems += foreign_connectors(cluster, found.parts)
             problems += _cluster_problems(cluster, settings, scope, found, check=check, progress=progress)
         if problems or not found:

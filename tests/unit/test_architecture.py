@@ -88,7 +88,7 @@ FLOORS: Mapping[str, Sequence[set[str]]] = {
         {"account", "others", "queues", "storage"},
         {"access", "gang", "people"},
         {"patches"},
-        {"scope", "desired"},
+        {"scope", "desired", "requirements"},
         {"versions"},
         {"backup", "prepare"},
         {"stale"},

@@ -29,6 +29,7 @@ from kubeflow_volcano.rollout.settings.matrix import fitting_plugins, validate_o
 from kubeflow_volcano.rollout.settings.own_patches import OwnPatch, validate_components
 from kubeflow_volcano.rollout.settings.people.connectors import Connector, validate_connectors
 from kubeflow_volcano.rollout.settings.pods.credentials import RegistryLogin, validate_credentials
+from kubeflow_volcano.rollout.settings.pods.placement import PlacementSettings, validate_placement
 from kubeflow_volcano.rollout.settings.pods.proxy import ProxySettings, validate_proxy
 from kubeflow_volcano.rollout.settings.storage import StorageSettings, validate_static_volumes
 from kubeflow_volcano.rollout.settings.uninstall import UninstallSettings, uninstall_settings, validate_uninstall
@@ -102,6 +103,7 @@ class Settings:
     registry: Annotated[RegistrySettings, SAME]
     credentials: Annotated[tuple[RegistryLogin, ...], Key("image_mirror_credentials")]
     proxy: Annotated[ProxySettings, Key("kubeflow_proxy")]
+    placement: Annotated[PlacementSettings, Key("kubeflow_placement")]
     plan: Annotated[PlanSettings, SAME]
     wait_timeout_seconds: Annotated[int, Key("kubeflow_wait_timeout_seconds")]
     volcano: Component
@@ -220,6 +222,7 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
         problems += validate_access(settings.access, chosen, settings.existing)
         problems += validate_connectors(settings.connectors, settings.access, chosen)
         problems += validate_components(settings.patches, chosen)
+        problems += validate_placement(settings.placement, chosen)
         problems += validate_static_volumes(settings.storage, settings.components)
         problems += validate_availability(settings.availability, _training_operator(settings.components))
     problems += _validate_sources(values["kubeflow_sources"], release)

@@ -1,1 +1,1 @@
-"""What pods need in this environment: logins at registries, a proxy, Knative's tags; then the inventory's patches."""
+"""What pods need in this environment: logins, a proxy, nodes, Knative's tags; then come the inventory's patches."""

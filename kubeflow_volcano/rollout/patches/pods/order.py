@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.rollout.patches.pods.placement import with_placement
 from kubeflow_volcano.rollout.patches.pods.proxy import with_proxy
 from kubeflow_volcano.rollout.patches.pods.pull_secrets import with_pull_secrets
 from kubeflow_volcano.rollout.patches.pods.tag_resolution import with_skipped_registries
@@ -20,4 +21,5 @@ def for_environment(component: str, objects: Iterable[Object], settings: Setting
     """
     found = with_pull_secrets(component, objects, settings)
     found = with_proxy(component, found, settings)
+    found = with_placement(component, found, settings)
     return with_skipped_registries(found, settings)
