@@ -13,7 +13,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import silent
 
-__all__ = ["describe_way_out", "is_immutable_error", "is_replaceable", "wait_for_deletion"]
+__all__ = ["describe_way_out", "is_immutable_error", "is_replaceable", "wait_for_deletion", "way_out"]
 
 _IMMUTABLE = re.compile(
     r"immutable|cannot change roleRef|may not (be changed|change once set)|updates to .* (is|are) forbidden",
@@ -62,5 +62,9 @@ def wait_for_deletion(cluster: Cluster, ref: Ref, uid: str, deadline: Deadline) 
 
 def describe_way_out(ref: Ref) -> str:
     """What a person can do about an immutable field of an object that is not recreated here."""
-    text = _WAY_OUT.get(ref.kind, "kubectl delete {0}").format(ref.for_kubectl())
-    return f"see the difference with --check --diff; then {text}, and run again."
+    return f"see the difference with --check --diff; then {way_out(ref)}, and run again."
+
+
+def way_out(ref: Ref) -> str:
+    """The step of it that makes room for the object as declared, as part of a sentence."""
+    return _WAY_OUT.get(ref.kind, "kubectl delete {0}").format(ref.for_kubectl())

@@ -30,6 +30,7 @@ from kubeflow_volcano.rollout.patches.namespaces import label_namespaces, refuse
 from kubeflow_volcano.rollout.patches.operator_memory import keep_higher_limit
 from kubeflow_volcano.rollout.people.by_hand import foreign_connectors
 from kubeflow_volcano.rollout.queues.reconcile import validate_queues
+from kubeflow_volcano.rollout.requirements.claims import unmet_claims
 from kubeflow_volcano.rollout.requirements.placement import unmet_placement
 from kubeflow_volcano.rollout.scope import Scope
 from kubeflow_volcano.rollout.settings.ceded import validate_ceded
@@ -91,6 +92,7 @@ def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, 
             problems += unmet_needs(cluster, settings, found.parts, progress)
             problems += unmet_access(cluster, settings, found.parts)
             problems += unmet_placement(cluster, settings, found.parts)
+            problems += unmet_claims(cluster, settings, found.parts)
             problems += foreign_connectors(cluster, found.parts)
             problems += _cluster_problems(cluster, settings, scope, found, check=check, progress=progress)
         if problems or not found:

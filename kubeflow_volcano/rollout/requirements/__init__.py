@@ -1,1 +1,1 @@
-"""What variables for pods need of the cluster: nodes, priority classes; judged before the first change."""
+"""What variables for pods need of the cluster: nodes, priority classes, claims; judged before the first change."""

@@ -28,6 +28,7 @@ from kubeflow_volcano.rollout.settings.images import (
 from kubeflow_volcano.rollout.settings.matrix import fitting_plugins, validate_operator, validate_versions
 from kubeflow_volcano.rollout.settings.own_patches import OwnPatch, validate_components
 from kubeflow_volcano.rollout.settings.people.connectors import Connector, validate_connectors
+from kubeflow_volcano.rollout.settings.pods.claims import ClaimSettings, validate_claims
 from kubeflow_volcano.rollout.settings.pods.credentials import RegistryLogin, validate_credentials
 from kubeflow_volcano.rollout.settings.pods.placement import PlacementSettings, validate_placement
 from kubeflow_volcano.rollout.settings.pods.proxy import ProxySettings, validate_proxy
@@ -104,6 +105,7 @@ class Settings:
     credentials: Annotated[tuple[RegistryLogin, ...], Key("image_mirror_credentials")]
     proxy: Annotated[ProxySettings, Key("kubeflow_proxy")]
     placement: Annotated[PlacementSettings, Key("kubeflow_placement")]
+    claims: Annotated[Mapping[str, Mapping[str, ClaimSettings]], Key("kubeflow_claims")]
     plan: Annotated[PlanSettings, SAME]
     wait_timeout_seconds: Annotated[int, Key("kubeflow_wait_timeout_seconds")]
     volcano: Component
@@ -223,6 +225,7 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
         problems += validate_connectors(settings.connectors, settings.access, chosen)
         problems += validate_components(settings.patches, chosen)
         problems += validate_placement(settings.placement, chosen)
+        problems += validate_claims(settings.claims, chosen, settings.storage.mode)
         problems += validate_static_volumes(settings.storage, settings.components)
         problems += validate_availability(settings.availability, _training_operator(settings.components))
     problems += _validate_sources(values["kubeflow_sources"], release)

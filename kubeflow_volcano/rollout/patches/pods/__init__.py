@@ -1,1 +1,1 @@
-"""What pods need in this environment: logins, a proxy, nodes, Knative's tags; then come the inventory's patches."""
+"""What pods need in this environment: logins, a proxy, nodes, volumes, Knative's tags; own patches follow."""
