@@ -53,13 +53,16 @@ class Engine:
         texts: bool = True,
         titles: Mapping[str, str] | None = None,
         optional_webhooks: Collection[str] = (),
+        makers: Collection[tuple[str, str]] = (),
         planned_namespaces: Collection[str] = (),
         planned_groups: Collection[str] = (),
         ceded: Callable[[Object], tuple[Pointer, ...]] = lambda _obj: (),
         adopted: Collection[str] = (),
         brought: Collection[str] = (),
     ) -> None:
-        """`optional_webhooks` are as in `graph`; `ceded` returns the fields of an object that are left to others.
+        """`optional_webhooks` and `makers` are as in `graph`.
+
+        `ceded` returns the fields of an object that are left to others.
 
         `adopted` are names of parts, `brought` is as in `Applier`.
 
@@ -80,6 +83,7 @@ class Engine:
         self._ceded = {ref: found for ref, obj in self._objects.items() if (found := ceded(obj))}
         self._requires = requires
         self._optional_webhooks = optional_webhooks
+        self._makers = makers
         self._titles = titles or {}
         self._applier = Applier(
             cluster,
@@ -156,7 +160,7 @@ class Engine:
         order = (
             Graph({ref: Needs() for ref in self._objects}, {})
             if self.check
-            else graph(self._parts, self._requires, self._optional_webhooks, self._kinds)
+            else graph(self._parts, self._requires, self._optional_webhooks, self._kinds, self._makers)
         )
         self._behind = order.behind
         tracker = ReadinessTracker(

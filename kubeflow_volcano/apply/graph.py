@@ -62,14 +62,17 @@ def graph(
     requires: Mapping[str, Collection[str]] | None = None,
     optional_webhooks: Collection[str] = (),
     kinds: Kinds | None = None,
+    makers: Collection[tuple[str, str]] = (),
 ) -> Graph:
     """The graph over the objects of all `parts` (objects by component).
 
     `requires` names the parts that each part needs, `optional_webhooks` webhooks whose mutations no object needs;
-    `kinds` are those that the API server serves.
+    `kinds` are those that the API server serves, `makers` groups and kinds whose controllers make a namespace with the
+    name of their object.
     The rules:
 
     - A Namespace before its content.
+    - A maker ready before its Namespace and the content, which its controller would find taken otherwise.
     - A CRD established and served before objects of its kind, and before workloads that may use that kind, because
       controllers may look for it only once, at their start. Workloads of the CRD's part and of parts that require it
       count as users also if their rights are unknown.
@@ -82,7 +85,7 @@ def graph(
     requires = requires or {}
     by_ref = {Ref.of(obj): obj for objects in parts.values() for obj in objects}
     needs = {ref: Needs() for ref in by_ref}
-    index = _Index(by_ref)
+    index = _Index(by_ref, makers)
     rights = Rights(by_ref.values())
     for name, objects in parts.items():
         before = _closure(name, requires)
@@ -107,7 +110,8 @@ def graph(
 class _Index:
     """Objects of the kinds that other objects depend on, by what these name."""
 
-    def __init__(self, by_ref: Mapping[Ref, Object]) -> None:
+    def __init__(self, by_ref: Mapping[Ref, Object], makers: Collection[tuple[str, str]]) -> None:
+        self.makers = {ref.name: ref for ref in by_ref if (ref.group, ref.kind) in makers}
         self.namespaces = {ref.name: ref for ref in by_ref if ref.kind == "Namespace"}
         self.roles = {(ref.kind, ref.namespace, ref.name): ref for ref in by_ref if ref.kind in {"ClusterRole", "Role"}}
         self.classes = {ref for ref in by_ref if ref.kind == "StorageClass"}
@@ -137,6 +141,8 @@ def _closure(part: str, requires: Mapping[str, Collection[str]]) -> set[str]:
 
 def _add(obj: Object, needs: Needs, index: _Index) -> None:
     ref = Ref.of(obj)
+    if maker := index.makers.get(ref.name if ref.kind == "Namespace" else ref.namespace):
+        needs.ready.add(maker)
     if ref.namespace in index.namespaces:
         needs.applied.add(index.namespaces[ref.namespace])
     if (ref.group, ref.kind) in index.crds:

@@ -9,9 +9,10 @@ from functools import cache
 from kubeflow_volcano.catalog.data import load
 from kubeflow_volcano.catalog.model import version_key
 
-__all__ = ["SchedulerWords", "is_newer", "known_actions", "known_plugins", "words_of"]
+__all__ = ["SchedulerWords", "is_newer", "known_actions", "known_plugins", "reads_queue_of_namespace", "words_of"]
 
 _NEWEST = "1.15.1"
+_READS_QUEUE = version_key("1.7.0"), version_key("1.12.0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,15 @@ def words_of(volcano_version: str) -> SchedulerWords:
             for what, by_version in words.items()
         }
     )
+
+
+def reads_queue_of_namespace(volcano_version: str) -> bool:
+    """Whether a PodGroup without a queue gets the one of its namespace's annotation scheduling.volcano.sh/queue-name.
+
+    pkg/webhooks/admission/podgroups/mutate reads it since v1.7.0; from v1.12.0 on no manifest of upstream calls that
+    webhook. Volcano's own Job never lacks a queue: admission/jobs/mutate gives it the queue default.
+    """
+    return _READS_QUEUE[0] <= version_key(volcano_version) < _READS_QUEUE[1]
 
 
 def known_plugins() -> frozenset[str]:

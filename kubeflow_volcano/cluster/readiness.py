@@ -283,6 +283,16 @@ def _node(obj: Object) -> _Answer:
     return (State.WAIT, pressed[0], f"has {', '.join(pressed)}") if pressed else (State.READY, "Ready", "is Ready")
 
 
+def _profile(obj: Object) -> _Answer:
+    """By the finalizer that the profile controller (v1.6.1 to v2.0.0) adds after namespace, bindings and quota."""
+    if "profile-finalizer" in (obj["metadata"].get("finalizers") or ()):
+        return State.READY, "Reconciled", "has its namespace"
+    failed = [item for item in (obj.get("status") or {}).get("conditions") or () if item.get("type") == "Failed"]
+    if failed:
+        return State.FAILED, "ProfileFailed", f"is refused by its controller: {failed[-1].get('message', '')}"
+    return State.WAIT, "NoNamespace", "waits for the profile controller, which makes its namespace"
+
+
 _PREDICATES: dict[tuple[str, str], Callable[[dict[str, Any]], _Answer]] = {
     ("apps", "Deployment"): _deployment,
     ("apps", "StatefulSet"): _stateful_set,
@@ -296,5 +306,6 @@ _PREDICATES: dict[tuple[str, str], Callable[[dict[str, Any]], _Answer]] = {
     ("apiextensions.k8s.io", "CustomResourceDefinition"): _crd,
     ("apiregistration.k8s.io", "APIService"): _by_condition("Available"),
     ("cert-manager.io", "Certificate"): _by_condition("Ready"),
+    ("kubeflow.org", "Profile"): _profile,
     ("scheduling.volcano.sh", "Queue"): _by_phase("state", {"Open"}, {"Closed", "Closing", "Unknown"}),
 }

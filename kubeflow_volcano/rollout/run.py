@@ -22,6 +22,7 @@ from kubeflow_volcano.rollout.gang.handover import wait_for_former_pods
 from kubeflow_volcano.rollout.gang.replicas import delete_unused_companions
 from kubeflow_volcano.rollout.gang.wiring import OPERATORS, operator_deployment, restart_older_operators
 from kubeflow_volcano.rollout.patches.volcano import OPTIONAL_WEBHOOKS
+from kubeflow_volcano.rollout.people.teams import MAKERS
 from kubeflow_volcano.rollout.prepare import Prepared, prepare
 from kubeflow_volcano.rollout.queues.reconcile import reconcile_queues, record_created_queues
 from kubeflow_volcano.rollout.queues.view import DEFAULT_QUEUE
@@ -207,6 +208,7 @@ def engine_for(
         check=check,
         texts=texts,
         optional_webhooks=OPTIONAL_WEBHOOKS,
+        makers=MAKERS,
         titles={part.name: f"{part.title} {part.version}" for part in components},
         planned_namespaces={name for part in everything for name in part.namespaces},
         ceded=lambda obj: ceded_of(settings.ceded, obj),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
@@ -11,6 +11,7 @@ from kubeflow_volcano.rollout.access.gateway import NAMESPACE, SERVICE
 from kubeflow_volcano.rollout.account.stored import kept_password, kubectl, reading_command
 from kubeflow_volcano.rollout.settings.access import GATEWAY
 from kubeflow_volcano.rollout.settings.people.connectors import public_issuer, redirect_uri
+from kubeflow_volcano.rollout.settings.people.profiles import queue_advice
 from kubeflow_volcano.rollout.settings.settings import Settings
 
 __all__ = ["way_in"]
@@ -22,7 +23,8 @@ _DEFAULTS = {"http": 80, "https": 443}
 def way_in(cluster: Cluster, settings: Settings) -> tuple[str, ...]:
     """Lines for a person: where to sign in, as whom, and the command that reads the password.
 
-    Nothing where this inventory installs no gateway. A cluster that does not answer any more is no failure of the run.
+    Nothing of these where this inventory installs no gateway. Last comes what people have to know about queues. A
+    cluster that does not answer any more is no failure of the run.
     """
     try:
         return tuple(_lines(cluster, settings))
@@ -32,8 +34,12 @@ def way_in(cluster: Cluster, settings: Settings) -> tuple[str, ...]:
 
 def _lines(cluster: Cluster, settings: Settings) -> Iterator[str]:
     chosen = {part.name for part in settings.components}
-    if GATEWAY not in chosen:
-        return
+    if GATEWAY in chosen:
+        yield from _sign_in(cluster, settings, chosen)
+    yield from (f"queues of teams: {text}" for text in queue_advice(settings.profiles, settings.volcano.version))
+
+
+def _sign_in(cluster: Cluster, settings: Settings, chosen: Collection[str]) -> Iterator[str]:
     yield from _address(cluster, settings)
     for item in settings.connectors:
         yield f"sign-in: also through {item.name} ({item.type})"
@@ -47,6 +53,8 @@ def _lines(cluster: Cluster, settings: Settings) -> Iterator[str]:
             yield f"password: {reading_command(settings)}"
         else:
             yield "password: kubeflow_user_password of the inventory, or the one that the user has had so far"
+        if settings.users:
+            yield f"users of kubeflow_users: {', '.join(item.email for item in settings.users)}"
 
 
 def _address(cluster: Cluster, settings: Settings) -> Iterator[str]:

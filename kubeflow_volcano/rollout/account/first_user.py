@@ -1,14 +1,16 @@
-"""The first user's account: the password as a bcrypt hash, and the secrets that login services share. Pure."""
+"""The first user's account, and logins of further users: passwords as bcrypt hashes, shared secrets. Pure."""
 
 from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import bcrypt
 
-from kubeflow_volcano.rollout.settings.user import PUBLISHED_PASSWORD, Account, UserSettings
+from kubeflow_volcano.rollout.settings.people.users import User
+from kubeflow_volcano.rollout.settings.user import PUBLISHED_PASSWORD, Account, Login, UserSettings
 
 __all__ = ["HASH_ROUNDS", "Known", "account_for", "is_published", "placeholder_account"]
 
@@ -36,9 +38,11 @@ class Known:
     password: str | None = field(default=None, repr=False)
     password_hash: str | None = field(default=None, repr=False)
     client_secret: str | None = field(default=None, repr=False)
+    hashes: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Of further users, by the name of their login."""
 
 
-def account_for(user: UserSettings, known: Known) -> Account:
+def account_for(user: UserSettings, known: Known, users: Sequence[User] = ()) -> Account:
     """The account of the settings; known secrets that fit are kept, so that a second roll-out changes nothing.
 
     bcrypt hashes of one password differ, so a known hash that the password matches is kept. Published secrets
@@ -57,17 +61,26 @@ def account_for(user: UserSettings, known: Known) -> Account:
     secret = known.client_secret
     if not secret or is_published(secret):
         secret = secrets.token_urlsafe(_RANDOM_BYTES)
-    return Account(user.email, user.namespace, password, password_hash, secret)
+    logins = tuple(_login(item, known.hashes) for item in users)
+    return Account(user.email, user.namespace, password, password_hash, secret, logins)
 
 
-def placeholder_account(user: UserSettings) -> Account:
+def placeholder_account(user: UserSettings, users: Sequence[User] = ()) -> Account:
     """The account before the first roll-out: placeholders for everything that is random."""
-    return Account(user.email, user.namespace, None, _PLACEHOLDER, _PLACEHOLDER)
+    logins = tuple(Login(item.email, item.password_hash or _PLACEHOLDER) for item in users)
+    return Account(user.email, user.namespace, None, _PLACEHOLDER, _PLACEHOLDER, logins)
 
 
 def is_published(secret: str) -> bool:
     """Whether upstream's manifests contain this secret."""
     return hashlib.sha256(secret.encode()).hexdigest() in _PUBLISHED_SECRETS
+
+
+def _login(user: User, hashes: Mapping[str, str]) -> Login:
+    if user.password_hash:
+        return Login(user.email, user.password_hash)
+    known = hashes.get(Login(user.email, "").name, "")
+    return Login(user.email, known if known and _matches(user.password, known) else _hashed(user.password))
 
 
 def _hashed(password: str) -> str:

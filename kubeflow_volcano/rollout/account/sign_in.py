@@ -7,6 +7,7 @@ v2.31). Up to Kubeflow 1.8 upstream has it in a ConfigMap instead.
 from __future__ import annotations
 
 import base64
+import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -15,26 +16,28 @@ import yaml
 from kubeflow_volcano import strict_yaml
 from kubeflow_volcano.cluster.objects import Object, named
 from kubeflow_volcano.rollout.account.first_user import is_published
-from kubeflow_volcano.rollout.settings.user import Account
+from kubeflow_volcano.rollout.settings.user import Account, Login
 
-__all__ = ["HASH_KEY", "PASSWORDS", "decoded", "dex", "first_profile", "relying_party"]
+__all__ = ["HASH_KEY", "PASSWORDS", "UPSTREAM_EMAIL", "decoded", "dex", "first_profile", "hashes_of", "relying_party"]
 
 PASSWORDS = "dex-passwords"
 """Name of the Secret with the hash, in the namespace of Dex."""
 
 HASH_KEY = "DEX_USER_PASSWORD"
+"""Key of the first user's hash, and the beginning of those of further users."""
+
+UPSTREAM_EMAIL = "user@example.com"
 
 _DEX = "dex"
 _CONFIG = "config.yaml"
-_UPSTREAM_EMAIL = "user@example.com"
 _SUM = "kubeflow-volcano/sign-in"
 """Annotation of pod templates: its change restarts the processes, which read the account only at their start."""
 
 
 def dex(objects: list[Object], account: Account) -> None:
-    """Give Dex one static user, with the hash in a Secret, and replace published secrets.
+    """Give Dex the users of the inventory, with their hashes in a Secret, and replace published secrets.
 
-    A configuration without upstream's user keeps its own users.
+    A configuration without upstream's user keeps its own users; those with the address of a further user are replaced.
     """
     _replace_published(objects, account)
     config_map = named(objects, "ConfigMap", _DEX)
@@ -43,18 +46,24 @@ def dex(objects: list[Object], account: Account) -> None:
         return
     text = config_map["data"][_CONFIG]
     config = strict_yaml.parse(text.encode(), f"{_CONFIG} of Dex")[0]
+    hashes: dict[str, str] = {}
     for user in _static_users(config, account):
         user.pop("hash", None)
         user |= {"email": account.email, "hashFromEnv": HASH_KEY}
+        hashes[HASH_KEY] = account.password_hash
+    if account.logins:
+        _add_logins(config, account.logins)
+        hashes |= {_key(item): item.password_hash for item in account.logins}
+    if hashes:
         config_map["data"][_CONFIG] = yaml.safe_dump(config, sort_keys=False)
-        _keep_hash_in_secret(objects, deployment, account)
-    _restart_on_change([deployment], account)
+        _keep_hashes_in_secret(objects, deployment, hashes)
+    _restart_on_change([deployment], account.sum_of_logins)
 
 
 def relying_party(objects: list[Object], account: Account) -> None:
     """Replace the published secrets of oauth2-proxy or of the OIDC AuthService."""
     _replace_published(objects, account)
-    _restart_on_change(objects, account)
+    _restart_on_change(objects, account.sum)
 
 
 def first_profile(objects: list[Object], account: Account) -> None:
@@ -65,6 +74,12 @@ def first_profile(objects: list[Object], account: Account) -> None:
             obj["spec"]["owner"] = {"kind": "User", "name": account.email}
         elif obj["kind"] == "ConfigMap" and "profile-name" in (obj.get("data") or {}):
             obj["data"] |= {"user": account.email, "profile-name": account.namespace}
+
+
+def hashes_of(texts: Mapping[str, str]) -> dict[str, str]:
+    """The hashes of further users by the name of their login, from the values of the Secret."""
+    before = f"{HASH_KEY}_"
+    return {key.removeprefix(before): text for key, text in texts.items() if key.startswith(before)}
 
 
 def decoded(secret: Object) -> dict[str, str]:
@@ -78,18 +93,38 @@ def decoded(secret: Object) -> dict[str, str]:
 
 def _static_users(config: Mapping[str, Any], account: Account) -> Iterator[dict[str, Any]]:
     for user in config.get("staticPasswords") or ():
-        if user.get("email") in {_UPSTREAM_EMAIL, account.email}:
+        if user.get("email") in {UPSTREAM_EMAIL, account.email}:
             yield user
             return  # further users of one's own configuration keep their passwords
 
 
-def _keep_hash_in_secret(objects: list[Object], deployment: Object, account: Account) -> None:
+def _add_logins(config: dict[str, Any], logins: Iterable[Login]) -> None:
+    made = [
+        {
+            "email": item.email,
+            "hashFromEnv": _key(item),
+            "username": item.email.partition("@")[0],
+            "userID": str(uuid.uuid5(uuid.NAMESPACE_URL, f"mailto:{item.email.lower()}")),
+        }
+        for item in logins
+    ]
+    addresses = {item["email"].lower() for item in made}
+    kept = [item for item in config.get("staticPasswords") or () if item.get("email", "").lower() not in addresses]
+    config |= {"enablePasswordDB": True, "staticPasswords": [*kept, *made]}
+
+
+def _key(login: Login) -> str:
+    """The environment variable of Dex with the hash."""
+    return f"{HASH_KEY}_{login.name}"
+
+
+def _keep_hashes_in_secret(objects: list[Object], deployment: Object, hashes: Mapping[str, str]) -> None:
     secret = named(objects, "Secret", PASSWORDS)
     if secret is None:
         metadata = {"name": PASSWORDS, "namespace": deployment["metadata"]["namespace"]}
         secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque"}
         objects.insert(objects.index(deployment), secret)
-    _write(secret, {**decoded(secret), HASH_KEY: account.password_hash})
+    _write(secret, {**decoded(secret), **hashes})
     reference = {"secretRef": {"name": PASSWORDS}}
     for container in deployment["spec"]["template"]["spec"]["containers"]:
         if container["name"] == _DEX and reference not in container.setdefault("envFrom", []):
@@ -110,11 +145,11 @@ def _replace_published(objects: Iterable[Object], account: Account) -> None:
             _write(obj, texts | own)
 
 
-def _restart_on_change(objects: Iterable[Object], account: Account) -> None:
+def _restart_on_change(objects: Iterable[Object], total: str) -> None:
     for obj in objects:
         if obj["kind"] in {"Deployment", "StatefulSet"}:
             meta = obj["spec"]["template"].setdefault("metadata", {})
-            meta["annotations"] = {**(meta.get("annotations") or {}), _SUM: account.sum}
+            meta["annotations"] = {**(meta.get("annotations") or {}), _SUM: total}
 
 
 def _write(secret: Object, texts: Mapping[str, str]) -> None:

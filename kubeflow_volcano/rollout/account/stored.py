@@ -18,7 +18,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.account.first_user import Known, account_for
-from kubeflow_volcano.rollout.account.sign_in import HASH_KEY, PASSWORDS, decoded
+from kubeflow_volcano.rollout.account.sign_in import HASH_KEY, PASSWORDS, decoded, hashes_of
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.state.store import LABELS, NAMESPACE, create_once
 
@@ -29,6 +29,7 @@ __all__ = [
     "kubectl",
     "reading_command",
     "reads_account",
+    "validate_owner",
     "validate_profile_owner",
     "with_account",
 ]
@@ -78,13 +79,14 @@ def with_account(cluster: Cluster, settings: Settings, components: Sequence[Comp
         return settings
     if problems := [*validate_profile_owner(cluster, settings, components)]:
         raise InvalidInput(problems)
-    kept = _texts(cluster, SECRET)
+    kept, passwords = _texts(cluster, SECRET), _texts(cluster, Ref("v1", "Secret", _AUTH, PASSWORDS))
     known = Known(
         kept.get("password"),
-        kept.get("password-hash") or _texts(cluster, Ref("v1", "Secret", _AUTH, PASSWORDS)).get(HASH_KEY),
+        kept.get("password-hash") or passwords.get(HASH_KEY),
         _texts(cluster, _CLIENT).get(_CLIENT_KEY),
+        hashes_of(passwords),
     )
-    return replace(settings, account=account_for(settings.user, known))
+    return replace(settings, account=account_for(settings.user, known, settings.users))
 
 
 def keep_password(cluster: Cluster, settings: Settings, progress: Progress) -> None:
@@ -130,19 +132,27 @@ def validate_profile_owner(cluster: Cluster, settings: Settings, components: Ite
         ApiError: the API server refuses a question.
     """
     user = settings.user
-    chosen = any(part.name == "user-namespace" for part in components)
-    live = cluster.get(Ref("v1", "Namespace", "", user.namespace)) if chosen else None
+    if any(part.name == "user-namespace" for part in components):
+        yield from validate_owner(cluster, user.namespace, user.email, "set kubeflow_user_namespace to a new name")
+
+
+def validate_owner(cluster: Cluster, name: str, email: str, rename: str) -> Iterator[Problem]:
+    """The problem of a namespace for the profile of that user, if it has another owner; `rename` is one way out.
+
+    Raises:
+        ApiError: the API server refuses the question.
+    """
+    live = cluster.get(Ref("v1", "Namespace", "", name))
     if live is None:
         return
     owner = (live["metadata"].get("annotations") or {}).get(_OWNER)
-    if owner != user.email:
+    if owner != email:
         yield Problem(
-            f"namespace {user.namespace} exists and "
+            f"namespace {name} exists and "
             + (f"belongs to {owner}." if owner else "has no annotation owner, so it belongs to no profile."),
-            f"a namespace of {user.email}: the profile controller ignores all others, and the dashboard then shows no "
+            f"a namespace of {email}: the profile controller ignores all others, and the dashboard then shows no "
             "namespace.",
-            f"set kubeflow_user_namespace to a new name, or change its owner: kubectl annotate namespace "
-            f"{user.namespace} owner={user.email} --overwrite",
+            f"{rename}, or change its owner: kubectl annotate namespace {name} owner={email} --overwrite",
         )
 
 

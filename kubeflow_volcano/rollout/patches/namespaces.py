@@ -58,20 +58,25 @@ def refused_namespaces(
 
 
 def _namespaces(parts: Mapping[str, Iterable[Object]], settings: Settings) -> Iterator[Object]:
-    """The namespaces of manifests and components, and that of the first profile as its controller creates it."""
+    """The namespaces of manifests and components, and those of profiles as their controller creates them."""
     of_profiles: Mapping[str, str] = settings.namespace_labels
+    teams = {item.name: item.owner for item in settings.profiles}
     declared: set[str] = set()
     for obj in (obj for objects in parts.values() for obj in objects):
         if obj["kind"] == "Namespace":
             declared.add(obj["metadata"]["name"])
-            yield obj
+            if obj["metadata"]["name"] not in teams:
+                yield obj
         elif _is_of_profiles(obj):
             of_profiles = _labels_of_profiles(obj)
     for name in sorted({name for part in settings.components for name in part.namespaces} - declared):
         yield _namespace(name, settings.namespace_labels)
+    labels = {key: value for key, value in of_profiles.items() if value}
     if "user-namespace" in parts:
-        labels = {key: value for key, value in of_profiles.items() if value}
         yield _namespace(settings.user.namespace, labels, owner=settings.user.email)
+    if "profiles" in parts:
+        for name, owner in teams.items():
+            yield _namespace(name, labels, owner=owner)
 
 
 def _namespace(name: str, labels: Mapping[str, str], **annotations: str) -> Object:

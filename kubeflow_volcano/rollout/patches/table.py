@@ -21,6 +21,7 @@ from kubeflow_volcano.rollout.patches.operator_memory import raise_limit
 from kubeflow_volcano.rollout.patches.volcano import configure_scheduling, scope_pod_webhooks
 from kubeflow_volcano.rollout.people.connectors import add_connectors
 from kubeflow_volcano.rollout.people.issuer import follow_issuer
+from kubeflow_volcano.rollout.people.teams import add_teams
 from kubeflow_volcano.rollout.settings.matrix import require_operator
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.settings.user import Account
@@ -120,7 +121,7 @@ def _with_account(put: Callable[[list[Object], Account], None]) -> _Patch:
     """A patch with the account; with placeholders before the first roll-out."""
 
     def patch(objects: list[Object], settings: Settings) -> None:
-        put(objects, settings.account or placeholder_account(settings.user))
+        put(objects, settings.account or placeholder_account(settings.user, settings.users))
 
     return patch
 
@@ -134,6 +135,7 @@ _PATCHES: dict[str, tuple[_Patch, ...]] = {
     "oauth2-proxy": (_with_account(relying_party), session_cookie, follow_issuer),
     "oidc-authservice": (_with_account(relying_party), follow_issuer),
     "user-namespace": (_with_account(first_profile),),
+    "profiles": (add_teams,),
     "istio": (publish,),
     "istio-namespace": (admit_traffic,),
     "kubeflow-istio-resources": (serve,),

@@ -9,10 +9,11 @@ from kubeflow_volcano import strict_yaml
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref, named
 from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.rollout.account.sign_in import HASH_KEY, UPSTREAM_EMAIL
 from kubeflow_volcano.rollout.people.connectors import CONFIG, MADE
 from kubeflow_volcano.rollout.settings.people.connectors import DEX
 
-__all__ = ["LIVE", "configuration", "foreign_connectors"]
+__all__ = ["LIVE", "configuration", "foreign_connectors", "foreign_users", "leaving_users"]
 
 LIVE = Ref("v1", "ConfigMap", "auth", DEX)
 """Dex's configuration on the cluster."""
@@ -39,6 +40,47 @@ def foreign_connectors(cluster: Cluster, parts: Mapping[str, Sequence[Object]]) 
         )
 
 
+def foreign_users(cluster: Cluster, parts: Mapping[str, Sequence[Object]]) -> Iterator[Problem]:
+    """Users with a password that neither the manifests have nor an earlier inventory had.
+
+    Raises:
+        ApiError: the API server refuses the question.
+    """
+    if others := [email for email, ours in _leaving(cluster, parts).items() if not ours]:
+        yield Problem(
+            f"Dex's configuration on the cluster has the user {', '.join(others)}, and this inventory has not.",
+            "every user in kubeflow_users: a roll-out replaces Dex's configuration.",
+            "add it to kubeflow_users; its hash in the configuration is a password_hash there. Or, to give it up, "
+            f"remove it with kubectl -n {LIVE.namespace} edit configmap {LIVE.name}.",
+        )
+
+
+def leaving_users(cluster: Cluster, parts: Mapping[str, Sequence[Object]]) -> list[str]:
+    """Users of an earlier inventory who can no longer sign in after the run.
+
+    Raises:
+        ApiError: the API server refuses the question.
+    """
+    return [email for email, ours in _leaving(cluster, parts).items() if ours]
+
+
+def _leaving(cluster: Cluster, parts: Mapping[str, Sequence[Object]]) -> dict[str, bool]:
+    """Whether a roll-out made them, by the e-mail addresses of users that are on the cluster and are not declared.
+
+    Roll-outs write the hash into the environment, under a name of their own.
+    """
+    declared = named(parts.get(DEX, ()), "ConfigMap", DEX)
+    live = cluster.get(LIVE) if declared else None
+    if not declared or not live:
+        return {}
+    known = {str(item["email"]).lower() for item in _users(declared)} | {UPSTREAM_EMAIL}
+    return {
+        str(item["email"]): str(item.get("hashFromEnv", "")).startswith(HASH_KEY)
+        for item in _users(live)
+        if str(item["email"]).lower() not in known
+    }
+
+
 def configuration(config_map: Object) -> Mapping[str, Any]:
     """Dex's configuration in its ConfigMap; empty if it cannot be parsed, which Dex cannot do either."""
     try:
@@ -49,6 +91,13 @@ def configuration(config_map: Object) -> Mapping[str, Any]:
 
 
 def _ids(config_map: Object) -> Collection[str]:
-    entries = configuration(config_map).get("connectors")
-    items = entries if isinstance(entries, list) else []
-    return [str(item["id"]) for item in items if isinstance(item, Mapping) and item.get("id")]
+    return [str(item["id"]) for item in _entries(config_map, "connectors") if item.get("id")]
+
+
+def _users(config_map: Object) -> Collection[Mapping[str, Any]]:
+    return [item for item in _entries(config_map, "staticPasswords") if item.get("email")]
+
+
+def _entries(config_map: Object, key: str) -> Iterator[Mapping[str, Any]]:
+    entries = configuration(config_map).get(key)
+    yield from (item for item in (entries if isinstance(entries, list) else ()) if isinstance(item, Mapping))

@@ -1,4 +1,4 @@
-"""What the plan says about the first user's account, and which secrets of the manifests stay published."""
+"""What the plan says about users and teams, and which secrets of the manifests stay published."""
 
 from __future__ import annotations
 
@@ -6,16 +6,27 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from kubeflow_volcano.catalog.schedulers import reads_queue_of_namespace
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.account.first_user import placeholder_account
 from kubeflow_volcano.rollout.account.sign_in import decoded
 from kubeflow_volcano.rollout.account.stored import reading_command, reads_account
 from kubeflow_volcano.rollout.plan.findings import Finding, Verdict
 from kubeflow_volcano.rollout.settings.people.connectors import public_issuer, redirect_uri
+from kubeflow_volcano.rollout.settings.people.profiles import queue_advice, queue_of
 from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.rollout.settings.volcano import quantities
 from kubeflow_volcano.text import counted
 
-__all__ = ["account_of", "judge_account", "judge_issuer", "judge_published_secrets"]
+__all__ = [
+    "account_of",
+    "judge_account",
+    "judge_issuer",
+    "judge_owners",
+    "judge_published_secrets",
+    "judge_team_queues",
+    "teams_of",
+]
 
 _SECRET_KEY = re.compile(r"(?i)pass|secret|token|key")
 
@@ -36,9 +47,65 @@ def account_of(settings: Settings) -> dict[str, Any] | None:
         "namespace": user.namespace,
         "password": origin,
         "command": command,
+        "users": [item.email for item in settings.users],
         "connectors": [f"{item.name} ({item.type})" for item in settings.connectors],
         "redirect_uri": redirect_uri(settings.access) if public_issuer(settings.connectors, settings.access) else "",
     }
+
+
+def teams_of(settings: Settings) -> Iterator[dict[str, Any]]:
+    """The profiles of the inventory."""
+    for item in settings.profiles:
+        yield {
+            "profile": item.name,
+            "owner": item.owner,
+            "contributors": [f"{other.user} ({other.role})" for other in item.contributors],
+            "quota": quantities(item.quota),
+            "queue": queue_of(item),
+            "priority_class": str(item.priority_class.get("name", item.name)) if item.priority_class else "",
+        }
+
+
+def judge_owners(settings: Settings) -> Iterator[Finding]:
+    """Owners and contributors who cannot sign in; nothing where other providers know further users."""
+    if not settings.profiles or settings.connectors or not account_of(settings):
+        return
+    known = {settings.user.email, *(item.email for item in settings.users)}
+    named = {item.owner: item.name for item in reversed(settings.profiles)}
+    named |= {
+        other.user: item.name for item in settings.profiles for other in item.contributors if other.user not in named
+    }
+    details = tuple(f"{email}, in {name}" for email, name in named.items() if email not in known)
+    title = "Sign-in of owners and contributors"
+    if not details:
+        yield Finding("owners", title, Verdict.PASS, f"{counted(len(named), 'user')} of profiles may sign in.")
+        return
+    yield Finding(
+        "owners",
+        title,
+        Verdict.WARN,
+        f"{counted(len(details), 'user')} of kubeflow_profiles and in no kubeflow_users; there are no connectors.",
+        details,
+        "users who can sign in; addresses count as they are written.",
+        "add them to kubeflow_users, or correct the addresses.",
+    )
+
+
+def judge_team_queues(settings: Settings) -> Iterator[Finding]:
+    """Whether jobs of teams get the queue of their team; nothing without queues of teams."""
+    for text in queue_advice(settings.profiles, settings.volcano.version):
+        title, found = "Queue of jobs that name none", f"{text}."
+        if reads_queue_of_namespace(settings.volcano.version):
+            yield Finding("team-queues", title, Verdict.PASS, found)
+        else:
+            yield Finding(
+                "team-queues",
+                title,
+                Verdict.WARN,
+                found,
+                needed="jobs that name the queue of their team.",
+                todo="tell the teams, or choose Volcano 1.7 to 1.11.",
+            )
 
 
 def judge_account(settings: Settings) -> Finding:
@@ -72,8 +139,9 @@ def judge_issuer(settings: Settings) -> Iterator[Finding]:
 
 def judge_published_secrets(objects: Iterable[Object], settings: Settings) -> Finding:
     """Secrets whose values are published with the manifests; those of the account are replaced."""
-    account = placeholder_account(settings.user)
+    account = placeholder_account(settings.user, settings.users)
     own = {account.password_hash, account.client_secret, account.cookie_secret}
+    own |= {item.password_hash for item in account.logins}
     details = tuple(
         f"{Ref.of(obj)}: {', '.join(keys)}"
         for obj in objects

@@ -17,8 +17,17 @@ from kubeflow_volcano.rollout.images.report.image_list import ImagesReport, repo
 from kubeflow_volcano.rollout.manifests.downloads import without_credentials
 from kubeflow_volcano.rollout.manifests.kustomize_binary import version_of
 from kubeflow_volcano.rollout.patches.volcano import OPTIONAL_WEBHOOKS
+from kubeflow_volcano.rollout.people.teams import MAKERS
 from kubeflow_volcano.rollout.plan import judging
-from kubeflow_volcano.rollout.plan.account import account_of, judge_account, judge_issuer, judge_published_secrets
+from kubeflow_volcano.rollout.plan.account import (
+    account_of,
+    judge_account,
+    judge_issuer,
+    judge_owners,
+    judge_published_secrets,
+    judge_team_queues,
+    teams_of,
+)
 from kubeflow_volcano.rollout.plan.defects import defects_of, judge_defects
 from kubeflow_volcano.rollout.plan.findings import Finding, Verdict, exit_code, worst
 from kubeflow_volcano.rollout.plan.order import Wave, waves
@@ -88,6 +97,7 @@ class Plan:
             "existing": list(settings.existing),
             "ceded": list(ceded_fields(settings, parts)),
             "account": account_of(settings),
+            "teams": list(teams_of(settings)),
             "resources": self._resources(),
             "images": self.images.as_dict(),
             "defects": [_defect(item) for item in defects_of(settings)],
@@ -138,6 +148,7 @@ def plan(settings: Settings, progress: Progress, nodes: Sequence[str] = ()) -> P
     ]
     if account_of(settings):
         findings += [judge_account(settings), *judge_issuer(settings)]
+    findings += [*judge_owners(settings), *judge_team_queues(settings)]
     findings.append(judge_published_secrets(objects, settings))
     return Plan(
         settings=settings,
@@ -145,7 +156,7 @@ def plan(settings: Settings, progress: Progress, nodes: Sequence[str] = ()) -> P
         nodes=tuple(nodes),
         desired=found,
         images=images,
-        waves=waves(found.parts, requirements(settings, settings.components), OPTIONAL_WEBHOOKS),
+        waves=waves(found.parts, requirements(settings, settings.components), OPTIONAL_WEBHOOKS, MAKERS),
         requests=requests,
         claims=claims,
         findings=tuple(findings),

@@ -21,6 +21,7 @@ def render(document: Document) -> str:
         _table("Findings", ("subject", "verdict", "finding"), _judged(document)),
         _table("Steps", ("", "component", "version", "objects", "needs", "source"), _steps(document)),
         _table("Queues", ("queue", "will be"), _queues(document)),
+        _table("Teams", ("profile", "owner", "contributors", "quota", "queue", "priority class"), _teams(document)),
         _table("Components of others, which must be there", ("component",), ((name,) for name in document["existing"])),
         _table(
             "Fields left to others",
@@ -58,6 +59,8 @@ def _head(document: Document) -> str:
     if account:
         shown = f"; this prints it: {_code(account['command'])}" if account["command"] else ""
         lines.append(f"- {account['email']} owns {account['namespace']}; password: {account['password']}{shown}")
+        if account["users"]:
+            lines.append(f"- these sign in as well: {', '.join(account['users'])}")
         lines += [f"- users of {name} sign in as well" for name in account["connectors"]]
         if account["redirect_uri"]:
             lines.append(f"- redirect URI to register at providers: {_code(account['redirect_uri'])}")
@@ -109,6 +112,13 @@ def _steps(document: Document) -> Iterator[tuple[str, ...]]:
 def _queues(document: Document) -> Iterator[tuple[str, ...]]:
     for item in document["queues"]:
         yield item["queue"], queue_words(item)
+
+
+def _teams(document: Document) -> Iterator[tuple[str, ...]]:
+    for item in document["teams"]:
+        quota = ", ".join(f"{name} {amount}" for name, amount in item["quota"].items())
+        people = ", ".join(item["contributors"])
+        yield item["profile"], item["owner"], people, quota, item["queue"], item["priority_class"]
 
 
 def _waves(document: Document) -> Iterator[tuple[str, ...]]:

@@ -27,13 +27,14 @@ def waves(
     parts: Mapping[str, Sequence[Object]],
     requires: Mapping[str, Sequence[str]],
     optional_webhooks: Collection[str] = (),
+    makers: Collection[tuple[str, str]] = (),
 ) -> tuple[Wave, ...]:
     """All waves of the graph that a roll-out of these components runs; the arguments are those of `graph`.
 
     The engine does not stop between them; it sends each object as soon as its own needs are met.
     """
     owner = {Ref.of(obj): name for name, objects in parts.items() for obj in objects}
-    whole = graph(parts, requires, optional_webhooks)
+    whole = graph(parts, requires, optional_webhooks, makers=makers)
     levels: dict[Ref, int] = {}
     for ref in whole.needs:
         _level(ref, whole, levels)

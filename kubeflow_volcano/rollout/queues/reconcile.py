@@ -16,15 +16,13 @@ from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.queues.drain import CREATED_QUEUES, drain
 from kubeflow_volcano.rollout.queues.transitions import plan_transitions, transition_queue
-from kubeflow_volcano.rollout.queues.view import list_queues, minimal_queue, state_of
+from kubeflow_volcano.rollout.queues.view import QUEUE_OF_NAMESPACE, list_queues, minimal_queue, state_of
 from kubeflow_volcano.rollout.settings.queue_states import QueueState, wanted_states
 from kubeflow_volcano.rollout.settings.volcano import SchedulingSettings
 from kubeflow_volcano.rollout.state.store import write_keys
 from kubeflow_volcano.text import counted
 
 __all__ = ["reconcile_queues", "record_created_queues", "validate_queues"]
-
-_QUEUE_OF_NAMESPACE = "scheduling.volcano.sh/queue-name"
 
 
 def validate_queues(cluster: Cluster, settings: SchedulingSettings, objects: Iterable[Object]) -> None:
@@ -109,14 +107,14 @@ def _undeletable(
         namespaces = [
             item["metadata"]["name"]
             for item in every
-            if (item["metadata"].get("annotations") or {}).get(_QUEUE_OF_NAMESPACE) == name
+            if (item["metadata"].get("annotations") or {}).get(QUEUE_OF_NAMESPACE) == name
         ]
         if namespaces:
             yield Problem(
                 f"volcano_queues: queue {name} has state: absent, but is the queue of "
                 f"{counted(len(namespaces), 'namespace')}: {', '.join(namespaces)}.",
-                f"no namespace with the annotation {_QUEUE_OF_NAMESPACE}: {name}; its jobs would stay Pending.",
-                f"kubectl annotate namespace {' '.join(namespaces)} {_QUEUE_OF_NAMESPACE}-, or set another queue.",
+                f"no namespace with the annotation {QUEUE_OF_NAMESPACE}: {name}; its jobs would stay Pending.",
+                f"kubectl annotate namespace {' '.join(namespaces)} {QUEUE_OF_NAMESPACE}-, or set another queue.",
             )
 
 

@@ -9,9 +9,20 @@ from kubeflow_volcano.cluster.api.errors import NotServed
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.watch.observer import Change, Subject
 
-__all__ = ["API", "DEFAULT_QUEUE", "SUBJECTS", "QueueView", "list_queues", "minimal_queue", "state_of"]
+__all__ = [
+    "API",
+    "DEFAULT_QUEUE",
+    "QUEUE_OF_NAMESPACE",
+    "SUBJECTS",
+    "QueueView",
+    "list_queues",
+    "minimal_queue",
+    "state_of",
+]
 
 API = "scheduling.volcano.sh/v1beta1"
+QUEUE_OF_NAMESPACE = "scheduling.volcano.sh/queue-name"
+"""Annotation of a namespace with the queue of its jobs, which some versions of Volcano read."""
 DEFAULT_QUEUE = Ref(API, "Queue", "", "default")
 """Made by Volcano's scheduler at its start, once the webhook of Queues answers; pods of gangs wait without it."""
 _QUEUES = Subject(API, "Queue")

@@ -28,6 +28,8 @@ from kubeflow_volcano.rollout.settings.images import (
 from kubeflow_volcano.rollout.settings.matrix import fitting_plugins, validate_operator, validate_versions
 from kubeflow_volcano.rollout.settings.own_patches import OwnPatch, validate_components
 from kubeflow_volcano.rollout.settings.people.connectors import Connector, validate_connectors
+from kubeflow_volcano.rollout.settings.people.profiles import Profile, validate_profiles, with_queues_of
+from kubeflow_volcano.rollout.settings.people.users import User, validate_users
 from kubeflow_volcano.rollout.settings.pods.claims import ClaimSettings, validate_claims
 from kubeflow_volcano.rollout.settings.pods.credentials import RegistryLogin, validate_credentials
 from kubeflow_volcano.rollout.settings.pods.placement import PlacementSettings, validate_placement
@@ -98,6 +100,8 @@ class Settings:
     user: Annotated[UserSettings, SAME]
     access: Annotated[AccessSettings, SAME]
     connectors: Annotated[tuple[Connector, ...], Key("kubeflow_connectors")]
+    users: Annotated[tuple[User, ...], Key("kubeflow_users")]
+    profiles: Annotated[tuple[Profile, ...], Key("kubeflow_profiles")]
     namespace_labels: Annotated[Mapping[str, str], Key("kubeflow_namespace_labels")]
     mirror: Annotated[MirrorSettings, SAME]
     pull: Annotated[PullSettings, SAME]
@@ -218,18 +222,32 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
     problems += validate_existing(values, defaults(), release, settings.components)
     problems += validate_uninstall(values)
     problems += validate_operator(settings.gang_scheduler, release, settings.components)
+    of_volcano = settings.scheduling
+    settings = replace(settings, scheduling=with_queues_of(of_volcano, settings.profiles, settings.existing))
     problems += validate_scheduling(settings.scheduling, settings.volcano.version, settings.gang_scheduler)
     if settings.components:
         chosen = {part.name for part in settings.components}
+        problems += validate_profiles(
+            settings.profiles,
+            of_volcano,
+            user,
+            chosen=chosen,
+            existing=settings.existing,
+            gang_scheduler=settings.gang_scheduler,
+        )
         problems += validate_access(settings.access, chosen, settings.existing)
         problems += validate_connectors(settings.connectors, settings.access, chosen)
+        problems += validate_users(settings.users, settings.user, chosen)
         problems += validate_components(settings.patches, chosen)
         problems += validate_placement(settings.placement, chosen)
         problems += validate_claims(settings.claims, chosen, settings.storage.mode)
         problems += validate_static_volumes(settings.storage, settings.components)
         problems += validate_availability(settings.availability, _training_operator(settings.components))
     problems += _validate_sources(values["kubeflow_sources"], release)
-    problems += _validate_namespace(values["kubeflow_user_namespace"], (*own.values(), *release.components.values()))
+    parts = (*own.values(), *release.components.values())
+    problems += _validate_namespace("kubeflow_user_namespace is", values["kubeflow_user_namespace"], parts)
+    for item in settings.profiles:
+        problems += _validate_namespace("kubeflow_profiles names", item.name, parts)
     return settings, problems
 
 
@@ -304,12 +322,12 @@ def _validate_sources(given: Mapping[str, str], release: Release) -> Iterator[Pr
             )
 
 
-def _validate_namespace(name: str, parts: Iterable[Component]) -> Iterator[Problem]:
+def _validate_namespace(where: str, name: str, parts: Iterable[Component]) -> Iterator[Problem]:
     users = [part.title for part in parts if name in part.namespaces]
     if users or name in {"default", "kube-node-lease", "kube-public", "kube-system"}:
         yield Problem(
-            f"kubeflow_user_namespace is {name}, the namespace of {', '.join(users) or 'Kubernetes itself'}.",
-            "a namespace for the first user only.",
+            f"{where} {name}, the namespace of {', '.join(users) or 'Kubernetes itself'}.",
+            "a namespace for the profile only.",
             "choose another name.",
         )
 

@@ -10,7 +10,7 @@ from typing import Annotated, TypeAlias
 from kubeflow_volcano.decode import Key, Parsed
 from kubeflow_volcano.problems import Problem
 
-__all__ = ["PUBLISHED_PASSWORD", "Account", "UserSettings", "validate_password"]
+__all__ = ["PUBLISHED_PASSWORD", "Account", "Login", "UserSettings", "validate_length", "validate_password"]
 
 UPSTREAM_NAMESPACE = "kubeflow-user-example-com"
 """Namespace of the profile in common/user-namespace of every release."""
@@ -32,6 +32,19 @@ class UserSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class Login:
+    """A further user of Dex with a password, known by its hash."""
+
+    email: str
+    password_hash: str = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """A name for programs, from the e-mail address: 12 hexadecimal digits in upper case."""
+        return hashlib.sha256(self.email.lower().encode()).hexdigest()[:12].upper()
+
+
+@dataclass(frozen=True, slots=True)
 class Account:
     """The login of the first user, who owns the first profile. `password` is None where only its hash is known."""
 
@@ -41,6 +54,8 @@ class Account:
     password_hash: str = field(repr=False)
     client_secret: str = field(repr=False)
     """Shared by Dex and the service that authenticates through it."""
+    logins: tuple[Login, ...] = ()
+    """Of the further users of the inventory."""
 
     @property
     def cookie_secret(self) -> str:
@@ -50,8 +65,13 @@ class Account:
     @property
     def sum(self) -> str:
         """Changes when one of the secrets changes, and does not disclose them."""
-        text = f"{self.email} {self.password_hash} {self.client_secret}"
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return _sum(f"{self.email} {self.password_hash} {self.client_secret}")
+
+    @property
+    def sum_of_logins(self) -> str:
+        """Changes also when a further user comes, goes or gets another password."""
+        others = "".join(f" {item.email} {item.password_hash}" for item in self.logins)
+        return _sum(f"{self.email} {self.password_hash} {self.client_secret}{others}")
 
 
 def validate_password(user: UserSettings) -> Iterator[Problem]:
@@ -68,9 +88,19 @@ def validate_password(user: UserSettings) -> Iterator[Problem]:
             "a password of your own; empty generates a random one.",
             "change kubeflow_user_password; to keep the published one, set kubeflow_published_password: true instead.",
         )
-    elif len(user.password.encode()) > _BCRYPT_BYTES:
+    else:
+        yield from validate_length(user.password, "kubeflow_user_password")
+
+
+def validate_length(password: str, what: str) -> Iterator[Problem]:
+    """The problem of a password with more bytes than bcrypt reads; `what` is it called in the message."""
+    if len(password.encode()) > _BCRYPT_BYTES:
         yield Problem(
-            f"kubeflow_user_password has {len(user.password.encode())} bytes.",
+            f"{what} has {len(password.encode())} bytes.",
             f"at most {_BCRYPT_BYTES} bytes; bcrypt ignores the rest.",
-            "shorten kubeflow_user_password.",
+            f"shorten {what}.",
         )
+
+
+def _sum(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -50,7 +50,7 @@ PREFIXES = (
 )
 """Prefixes of all public variables. An inventory may have other variables with them, such as `backup_retention`."""
 
-SECRETS = ("image_mirror_credentials", "kubeflow_connectors", "kubeflow_user_password")
+SECRETS = ("image_mirror_credentials", "kubeflow_connectors", "kubeflow_user_password", "kubeflow_users")
 """Variables whose values no message and no result of a plugin contains."""
 
 GivenPath: TypeAlias = Annotated[Path, Parsed(lambda text: Path(text).expanduser())]

@@ -43,7 +43,8 @@ class SchedulingSettings:
     """What replaces upstream's scheduler configuration, and the queues and priority classes to create.
 
     An empty part keeps upstream's. `extra_plugins` are of a vendor, and known to no version of Volcano.
-    `drain_seconds` is how long to wait for jobs in queues that are to be deleted.
+    `drain_seconds` is how long to wait for jobs in queues that are to be deleted. `of_profiles` names queues that only
+    profiles declare.
     """
 
     actions: Annotated[tuple[str, ...], Key("volcano_scheduler_actions")] = ()
@@ -52,6 +53,7 @@ class SchedulingSettings:
     queues: Annotated[tuple[Mapping[str, Any], ...], Key("volcano_queues")] = ()
     priority_classes: Annotated[tuple[Mapping[str, Any], ...], Key("volcano_priority_classes")] = ()
     drain_seconds: Annotated[int, Key("volcano_queue_drain_seconds")] = 0
+    of_profiles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,7 @@ def validate_scheduling(scheduling: SchedulingSettings, version: str, gang_sched
     yield from _validate_tiers(scheduling, words, version)
     if scheduling.tiers and gang_scheduler == "volcano":
         yield from _validate_gang_plugins(scheduling.tiers)
-    yield from _validate_queues(scheduling.queues, words, version)
+    yield from _validate_queues(scheduling, words, version)
     yield from _duplicates("volcano_priority_classes", [item["name"] for item in scheduling.priority_classes])
     defaults = [item["name"] for item in scheduling.priority_classes if item.get("global_default")]
     if len(defaults) > 1:
@@ -182,31 +184,33 @@ def _plugins(tiers: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return [item for tier in tiers for item in tier["plugins"]]
 
 
-def _validate_queues(queues: Sequence[Mapping[str, Any]], words: SchedulerWords, version: str) -> Iterator[Problem]:
+def _validate_queues(scheduling: SchedulingSettings, words: SchedulerWords, version: str) -> Iterator[Problem]:
+    queues = scheduling.queues
     by_name = {item["name"]: item for item in queues}
     yield from _duplicates("volcano_queues", [item["name"] for item in queues])
     for name, item in by_name.items():
+        variable = "kubeflow_profiles" if name in scheduling.of_profiles else "volcano_queues"
         for key in sorted(item.keys() - _OWN - words.queue_fields):
-            yield _unknown("volcano_queues", f"{key} of queue {name}", key, words.queue_fields, version)
+            yield _unknown(variable, f"{key} of queue {name}", key, words.queue_fields, version)
         parent = item.get("parent", _ROOT)
         if parent != _ROOT and parent not in by_name:
             yield Problem(
-                f"volcano_queues: the parent of queue {name} is {parent}, which does not exist."
+                f"{variable}: the parent of queue {name} is {parent}, which does not exist."
                 f"{did_you_mean(parent, by_name)}",
                 f"one of {', '.join(sorted({*by_name, _ROOT} - {name}))}.",
                 f"correct parent, or add queue {parent}.",
             )
         if name in ancestors(name, by_name):
-            yield Problem(f"volcano_queues: queue {name} is its own ancestor.", "a tree of queues.", "correct parent.")
-        yield from _validate_amounts(item)
+            yield Problem(f"{variable}: queue {name} is its own ancestor.", "a tree of queues.", "correct parent.")
+        yield from _validate_amounts(item, variable)
     yield from validate_states(queues)
 
 
-def _validate_amounts(queue: Mapping[str, Any]) -> Iterator[Problem]:
+def _validate_amounts(queue: Mapping[str, Any], variable: str) -> Iterator[Problem]:
     try:
         given = {key: amounts(quantities(queue[key])) for key in _AMOUNTS if key in queue}
     except ValueError as error:
-        text = f"volcano_queues: queue {queue['name']}: {str(error).rstrip('.')}."
+        text = f"{variable}: queue {queue['name']}: {str(error).rstrip('.')}."
         yield Problem(text, 'Kubernetes quantities, such as "4", "500m" and "16Gi".', "correct it.")
         return
     for less, more in ((less, more) for at, less in enumerate(_AMOUNTS) for more in _AMOUNTS[at + 1 :]):
@@ -214,7 +218,7 @@ def _validate_amounts(queue: Mapping[str, Any]) -> Iterator[Problem]:
             most: Decimal | None = given.get(more, {}).get(name)
             if most is not None and amount > most:
                 yield Problem(
-                    f"volcano_queues: queue {queue['name']} has more {name} as {less} than as {more}.",
+                    f"{variable}: queue {queue['name']} has more {name} as {less} than as {more}.",
                     "guarantee <= deserved <= capability.",
                     "correct the quantities.",
                 )

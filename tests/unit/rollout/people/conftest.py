@@ -19,7 +19,7 @@ from kubeflow_volcano.rollout.patches.table import patched
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from tests.places import UPSTREAM
 
-COMPONENTS = ("dex", "oauth2-proxy", "oidc-authservice", "user-namespace")
+COMPONENTS = ("dex", "oauth2-proxy", "oidc-authservice", "profiles", "user-namespace")
 
 
 class Upstream(NamedTuple):

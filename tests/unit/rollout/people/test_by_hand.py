@@ -8,7 +8,13 @@ import pytest
 import yaml
 
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.rollout.people.by_hand import LIVE, configuration, foreign_connectors
+from kubeflow_volcano.rollout.people.by_hand import (
+    LIVE,
+    configuration,
+    foreign_connectors,
+    foreign_users,
+    leaving_users,
+)
 
 
 class Cluster:
@@ -60,9 +66,39 @@ def test_connectors_of_this_inventory_and_of_earlier_ones_are_not(live: Object |
     assert refused(live, *declared) == []
 
 
+def with_users(*users: dict[str, str]) -> Object:
+    made = config_map()
+    made["data"]["config.yaml"] = yaml.safe_dump({"staticPasswords": list(users)})
+    return made
+
+
+BY_HAND = {"email": "eve@example.org", "hash": "$2y$12$abc"}
+FORMER = {"email": "Former@example.org", "hashFromEnv": "DEX_USER_PASSWORD_ABC"}
+FIRST = {"email": "me@example.org", "hashFromEnv": "DEX_USER_PASSWORD"}
+UPSTREAMS = {"email": "user@example.com", "hash": "$2y$12$published"}
+
+
+def test_a_user_that_nothing_declares_is_refused_with_both_ways_out() -> None:
+    cluster: Any = Cluster(with_users(FIRST, BY_HAND, FORMER, UPSTREAMS))
+    parts = {"dex": (with_users(FIRST),)}
+    (problem,) = foreign_users(cluster, parts)
+    assert "has the user eve@example.org, and" in problem.found
+    assert "its hash in the configuration is a password_hash there" in problem.todo
+    assert "kubectl -n auth edit configmap dex" in problem.todo
+    assert leaving_users(cluster, parts) == ["Former@example.org"]
+
+
+@pytest.mark.parametrize("live", [None, with_users(UPSTREAMS), with_users({**BY_HAND, "email": "Me@example.org"})])
+def test_users_of_upstream_and_of_this_inventory_are_not(live: Object | None) -> None:
+    cluster: Any = Cluster(live)
+    parts = {"dex": (with_users(FIRST),)}
+    assert [*foreign_users(cluster, parts)] == leaving_users(cluster, parts) == []
+
+
 def test_runs_without_dex_do_not_ask() -> None:
     cluster: Any = None
-    assert [*foreign_connectors(cluster, {"volcano": ()})] == []
+    parts: dict[str, tuple[Object, ...]] = {"volcano": ()}
+    assert [*foreign_connectors(cluster, parts), *foreign_users(cluster, parts)] == []
 
 
 def test_a_configuration_is_a_mapping() -> None:

@@ -1,0 +1,137 @@
+"""Teams in the manifests of the profile controller: profiles, and what is in their namespaces.
+
+The controller makes the namespace of a profile; what is in it waits for that. A contributor is a RoleBinding and an
+AuthorizationPolicy of Istio as Kubeflow's access management makes them (kfam/bindings.go of kubeflow/kubeflow), so that
+the dashboard shows and removes them. Its settings are in the same ConfigMap as the controller's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from kubeflow_volcano.catalog.gangs import VOLCANO
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.rollout.account.stored import validate_owner
+from kubeflow_volcano.rollout.queues.view import QUEUE_OF_NAMESPACE, list_queues
+from kubeflow_volcano.rollout.settings.people.profiles import PROFILES, Contributor, Profile, queue_of
+from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.rollout.settings.volcano import quantities
+
+__all__ = ["MAKERS", "add_teams", "unmet_teams"]
+
+MAKERS = frozenset({("kubeflow.org", "Profile")})
+"""Kinds whose controllers make a namespace with the name of the object."""
+
+_HEADER, _PREFIX = "USERID_HEADER", "USERID_PREFIX"
+_GATEWAY, _PIPELINES = "ISTIO_INGRESS_GATEWAY_PRINCIPAL", "KFP_UI_PRINCIPAL"
+"""Since Kubeflow 1.8: who may say in the header on whose behalf they call."""
+
+
+def add_teams(objects: list[Object], settings: Settings) -> None:
+    """Append the profiles of the inventory with their contributors, quotas, queues and priority classes.
+
+    Raises:
+        InvalidInput: the manifests do not say by which header users are known.
+    """
+    if not settings.profiles:
+        return
+    known = _configuration(objects)
+    for item in settings.profiles:
+        if item.priority_class is not None:
+            objects.append(_priority_class(item))
+        objects += [_profile(item), _namespace(item)]
+        for contributor in item.contributors:
+            objects += [_role_binding(item, contributor), _policy(item, contributor, known)]
+
+
+def unmet_teams(cluster: Cluster, settings: Settings, parts: Collection[str]) -> Iterator[Problem]:
+    """Namespaces that belong to others, and queues that a Volcano of others does not have.
+
+    Raises:
+        ApiError: the API server refuses a question.
+    """
+    if PROFILES not in parts:
+        return
+    for item in settings.profiles:
+        yield from validate_owner(cluster, item.name, item.owner, "rename the profile in kubeflow_profiles")
+    wanted = {queue_of(item): item.name for item in settings.profiles if queue_of(item)}
+    if wanted and VOLCANO.name in settings.existing:
+        live = list_queues(cluster)
+        for queue, name in wanted.items():
+            if queue not in live:
+                yield Problem(
+                    f"kubeflow_profiles: {name} has queue {queue}, which does not exist.",
+                    f"one of the queues of the Volcano of others: {', '.join(sorted(live)) or 'none'}.",
+                    "correct the name, or have the queue created.",
+                )
+
+
+def _configuration(objects: Sequence[Object]) -> Mapping[str, str]:
+    for obj in objects:
+        if obj["kind"] == "ConfigMap" and _HEADER in (obj.get("data") or {}):
+            return {key: str(text).strip('"') for key, text in obj["data"].items()}
+    raise InvalidInput(
+        Problem(
+            "the manifests of profiles do not say by which header users are known.",
+            f"a ConfigMap with {_HEADER}, as in every release.",
+            "correct kubeflow_source or kubeflow_sources.profiles, or remove kubeflow_profiles.",
+        )
+    )
+
+
+def _profile(item: Profile) -> Object:
+    spec: dict[str, Any] = {"owner": {"kind": "User", "name": item.owner}}
+    if item.quota:
+        spec["resourceQuotaSpec"] = {"hard": quantities(item.quota)}
+    return {"apiVersion": "kubeflow.org/v1", "kind": "Profile", "metadata": {"name": item.name}, "spec": spec}
+
+
+def _namespace(item: Profile) -> Object:
+    """As far as it is declared here; the owner is what the controller writes, too."""
+    annotations = {"owner": item.owner}
+    if queue := queue_of(item):
+        annotations[QUEUE_OF_NAMESPACE] = queue
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": item.name, "annotations": annotations}}
+
+
+def _role_binding(item: Profile, contributor: Contributor) -> Object:
+    group = "rbac.authorization.k8s.io"
+    return {
+        "apiVersion": f"{group}/v1",
+        "kind": "RoleBinding",
+        "metadata": _meta(item, contributor),
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": f"kubeflow-{contributor.role}"},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": contributor.user}],
+    }
+
+
+def _policy(item: Profile, contributor: Contributor, known: Mapping[str, str]) -> Object:
+    values = [known.get(_PREFIX, "") + contributor.user]
+    rule: dict[str, Any] = {"when": [{"key": f"request.headers[{known[_HEADER]}]", "values": values}]}
+    if _GATEWAY in known:
+        rule["from"] = [{"source": {"principals": [known[key] for key in (_GATEWAY, _PIPELINES) if key in known]}}]
+    return {
+        "apiVersion": "security.istio.io/v1beta1",
+        "kind": "AuthorizationPolicy",
+        "metadata": _meta(item, contributor),
+        "spec": {"rules": [rule]},
+    }
+
+
+def _meta(item: Profile, contributor: Contributor) -> dict[str, Any]:
+    annotations = {"role": contributor.role, "user": contributor.user}
+    return {"name": contributor.binding, "namespace": item.name, "annotations": annotations}
+
+
+def _priority_class(item: Profile) -> Object:
+    asked = item.priority_class or {}
+    rest: Object = {"value": int(asked["value"])}
+    if "preemption_policy" in asked:
+        rest["preemptionPolicy"] = str(asked["preemption_policy"])
+    if "description" in asked:
+        rest["description"] = str(asked["description"])
+    meta = {"name": str(asked.get("name", item.name))}
+    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": meta, **rest}

@@ -1,0 +1,176 @@
+"""Teams in upstream's manifests of the profile controller, for each release that is at hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.problems import InvalidInput
+from kubeflow_volcano.rollout.patches.table import patched
+from kubeflow_volcano.rollout.people.teams import add_teams, unmet_teams
+from kubeflow_volcano.rollout.settings.settings import parse
+from tests.unit.rollout.people.conftest import Upstream
+
+VISION = {
+    "name": "vision",
+    "owner": "ada@example.org",
+    "contributors": [{"user": "Bob.B@example.org"}, {"user": "eve@example.org", "role": "view"}],
+    "quota": {"requests.nvidia.com/gpu": 8, "cpu": "40"},
+    "queue": {"weight": 2, "capability": {"nvidia.com/gpu": 8}},
+    "priority_class": {"value": 1000, "preemption_policy": "Never"},
+}
+SPEECH = {"name": "speech", "owner": "eve@example.org", "queue": {"name": "vision"}}
+PLAIN = {"name": "plain", "owner": "bob@example.org"}
+
+GOLDEN = """\
+- apiVersion: scheduling.k8s.io/v1
+  kind: PriorityClass
+  metadata: {name: vision}
+  value: 1000
+  preemptionPolicy: Never
+- apiVersion: kubeflow.org/v1
+  kind: Profile
+  metadata: {name: vision}
+  spec:
+    owner: {kind: User, name: ada@example.org}
+    resourceQuotaSpec:
+      hard: {requests.nvidia.com/gpu: '8', cpu: '40'}
+- apiVersion: v1
+  kind: Namespace
+  metadata:
+    name: vision
+    annotations: {owner: ada@example.org, scheduling.volcano.sh/queue-name: vision}
+- apiVersion: rbac.authorization.k8s.io/v1
+  kind: RoleBinding
+  metadata:
+    name: user-bob-b-example-org-clusterrole-edit
+    namespace: vision
+    annotations: {role: edit, user: Bob.B@example.org}
+  roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: kubeflow-edit}
+  subjects:
+  - {apiGroup: rbac.authorization.k8s.io, kind: User, name: Bob.B@example.org}
+- apiVersion: security.istio.io/v1beta1
+  kind: AuthorizationPolicy
+  metadata:
+    name: user-bob-b-example-org-clusterrole-edit
+    namespace: vision
+    annotations: {role: edit, user: Bob.B@example.org}
+  spec:
+    rules:
+    - when:
+      - key: request.headers[kubeflow-userid]
+        values: [Bob.B@example.org]
+      from:
+      - source:
+          principals:
+          - cluster.local/ns/istio-system/sa/istio-ingressgateway-service-account
+          - cluster.local/ns/kubeflow/sa/ml-pipeline-ui
+- apiVersion: rbac.authorization.k8s.io/v1
+  kind: RoleBinding
+  metadata:
+    name: user-eve-example-org-clusterrole-view
+    namespace: vision
+    annotations: {role: view, user: eve@example.org}
+  roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: kubeflow-view}
+  subjects:
+  - {apiGroup: rbac.authorization.k8s.io, kind: User, name: eve@example.org}
+- apiVersion: security.istio.io/v1beta1
+  kind: AuthorizationPolicy
+  metadata:
+    name: user-eve-example-org-clusterrole-view
+    namespace: vision
+    annotations: {role: view, user: eve@example.org}
+  spec:
+    rules:
+    - when:
+      - key: request.headers[kubeflow-userid]
+        values: [eve@example.org]
+      from:
+      - source:
+          principals:
+          - cluster.local/ns/istio-system/sa/istio-ingressgateway-service-account
+          - cluster.local/ns/kubeflow/sa/ml-pipeline-ui
+- apiVersion: kubeflow.org/v1
+  kind: Profile
+  metadata: {name: speech}
+  spec:
+    owner: {kind: User, name: eve@example.org}
+- apiVersion: v1
+  kind: Namespace
+  metadata:
+    name: speech
+    annotations: {owner: eve@example.org, scheduling.volcano.sh/queue-name: vision}
+- apiVersion: kubeflow.org/v1
+  kind: Profile
+  metadata: {name: plain}
+  spec:
+    owner: {kind: User, name: bob@example.org}
+- apiVersion: v1
+  kind: Namespace
+  metadata:
+    name: plain
+    annotations: {owner: bob@example.org}
+"""
+
+
+def expected(release: str) -> Any:
+    """Before 1.8, access management makes policies without a source."""
+    objects = yaml.safe_load(GOLDEN)
+    for obj in objects:
+        if obj["kind"] == "AuthorizationPolicy" and release in {"1.6.1", "1.7.0"}:
+            del obj["spec"]["rules"][0]["from"]
+    return objects
+
+
+def test_teams_are_what_the_controller_and_access_management_know(upstream: Upstream) -> None:
+    settings = upstream.settings(kubeflow_profiles=[VISION, SPEECH, PLAIN])
+    plain = upstream.patched(upstream.settings())["profiles"]
+    objects = upstream.patched(settings)["profiles"]
+    assert objects[: len(plain)] == plain
+    assert [*objects[len(plain) :]] == expected(upstream.release)
+
+
+def test_a_queue_of_a_team_comes_with_volcano() -> None:
+    settings = parse({"kubeflow_profile": "full", "kubeflow_profiles": [VISION, SPEECH], "volcano_queues": []})
+    (queue,) = [obj for obj in patched((), "volcano", settings) if obj["kind"] == "Queue"]
+    assert (queue["metadata"]["name"], queue["spec"]) == (
+        "vision",
+        {"weight": 2, "capability": {"nvidia.com/gpu": "8"}},
+    )
+
+
+def test_manifests_without_the_header_are_refused() -> None:
+    settings = parse({"kubeflow_profile": "full", "kubeflow_profiles": [PLAIN]})
+    with pytest.raises(InvalidInput, match="by which header users are known"):
+        add_teams([], settings)
+
+
+class Live:
+    """Namespaces by owner, and queues."""
+
+    def __init__(self, namespaces: dict[str, dict[str, str]], queues: tuple[str, ...] = ()) -> None:
+        self.namespaces, self.queues = namespaces, queues
+
+    def get(self, ref: Ref, **_: Any) -> Object | None:
+        annotations = self.namespaces.get(ref.name)
+        return None if annotations is None else {"metadata": {"name": ref.name, "annotations": annotations}}
+
+    def list(self, *_: Any, **__: Any) -> Any:
+        items = tuple({"metadata": {"name": name}} for name in self.queues)
+        return type("Listing", (), {"items": items})
+
+
+def test_a_namespace_of_others_and_a_queue_that_does_not_exist_are_refused() -> None:
+    named = {**VISION, "queue": {"name": "gpu"}}
+    theirs = {"kubeflow_profile": "full", "kubeflow_existing": ["volcano"]}
+    settings = parse({**theirs, "kubeflow_profiles": [named, {**PLAIN, "queue": {"name": "default"}}]})
+    live: Any = Live({"vision": {"owner": "other@example.org"}, "plain": {"owner": "bob@example.org"}}, ("default",))
+    text = [str(problem) for problem in unmet_teams(live, settings, {"profiles"})]
+    assert len(text) == 2
+    assert "namespace vision exists and belongs to other@example.org" in text[0]
+    assert "rename the profile in kubeflow_profiles, or change its owner: kubectl annotate" in text[0]
+    assert "vision has queue gpu, which does not exist" in text[1]
+    assert [*unmet_teams(live, settings, {"dex"})] == []
