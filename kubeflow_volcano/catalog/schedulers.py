@@ -41,8 +41,9 @@ def words_of(volcano_version: str) -> SchedulerWords:
 def reads_queue_of_namespace(volcano_version: str) -> bool:
     """Whether a PodGroup without a queue gets the one of its namespace's annotation scheduling.volcano.sh/queue-name.
 
-    pkg/webhooks/admission/podgroups/mutate reads it since v1.7.0; from v1.12.0 on no manifest of upstream calls that
-    webhook. Volcano's own Job never lacks a queue: admission/jobs/mutate gives it the queue default.
+    pkg/webhooks/admission/podgroups/mutate reads it since v1.7.0, if it may: no ClusterRole of upstream allows that.
+    From v1.12.0 on no manifest of upstream calls that webhook. Volcano's own Job never lacks a queue:
+    admission/jobs/mutate gives it the queue default.
     """
     return _READS_QUEUE[0] <= version_key(volcano_version) < _READS_QUEUE[1]
 

@@ -36,7 +36,10 @@ def _lines(cluster: Cluster, settings: Settings) -> Iterator[str]:
     chosen = {part.name for part in settings.components}
     if GATEWAY in chosen:
         yield from _sign_in(cluster, settings, chosen)
-    yield from (f"queues of teams: {text}" for text in queue_advice(settings.profiles, settings.volcano.version))
+    yield from (
+        f"queues of teams: {text}"
+        for text in queue_advice(settings.profiles, settings.volcano.version, settings.existing)
+    )
 
 
 def _sign_in(cluster: Cluster, settings: Settings, chosen: Collection[str]) -> Iterator[str]:

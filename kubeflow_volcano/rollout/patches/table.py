@@ -21,7 +21,7 @@ from kubeflow_volcano.rollout.patches.operator_memory import raise_limit
 from kubeflow_volcano.rollout.patches.volcano import configure_scheduling, scope_pod_webhooks
 from kubeflow_volcano.rollout.people.connectors import add_connectors
 from kubeflow_volcano.rollout.people.issuer import follow_issuer
-from kubeflow_volcano.rollout.people.teams import add_teams
+from kubeflow_volcano.rollout.people.teams import add_teams, allow_reading_queues
 from kubeflow_volcano.rollout.settings.matrix import require_operator
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.settings.user import Account
@@ -129,7 +129,7 @@ def _with_account(put: Callable[[list[Object], Account], None]) -> _Patch:
 _PATCHES: dict[str, tuple[_Patch, ...]] = {
     COMPONENT: (_gang, _memory, _operator_replicas),
     "trainer": (_runtimes,),
-    "volcano": (_scheduling, _pod_webhooks, _volcano_replicas),
+    "volcano": (_scheduling, allow_reading_queues, _pod_webhooks, _volcano_replicas),
     "local-path": (default_class, base_directories, owners_of_volumes),
     "dex": (_with_account(dex), add_connectors),
     "oauth2-proxy": (_with_account(relying_party), session_cookie, follow_issuer),

@@ -11,8 +11,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from kubeflow_volcano.catalog.gangs import VOLCANO
+from kubeflow_volcano.catalog.schedulers import reads_queue_of_namespace
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, named
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.account.stored import validate_owner
 from kubeflow_volcano.rollout.queues.view import QUEUE_OF_NAMESPACE, list_queues
@@ -20,11 +21,12 @@ from kubeflow_volcano.rollout.settings.people.profiles import PROFILES, Contribu
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.settings.volcano import quantities
 
-__all__ = ["MAKERS", "add_teams", "unmet_teams"]
+__all__ = ["MAKERS", "add_teams", "allow_reading_queues", "unmet_teams"]
 
 MAKERS = frozenset({("kubeflow.org", "Profile")})
 """Kinds whose controllers make a namespace with the name of the object."""
 
+_ADMISSION = "volcano-admission"
 _HEADER, _PREFIX = "USERID_HEADER", "USERID_PREFIX"
 _GATEWAY, _PIPELINES = "ISTIO_INGRESS_GATEWAY_PRINCIPAL", "KFP_UI_PRINCIPAL"
 """Since Kubeflow 1.8: who may say in the header on whose behalf they call."""
@@ -45,6 +47,19 @@ def add_teams(objects: list[Object], settings: Settings) -> None:
         objects += [_profile(item), _namespace(item)]
         for contributor in item.contributors:
             objects += [_role_binding(item, contributor), _policy(item, contributor, known)]
+
+
+def allow_reading_queues(objects: Sequence[Object], settings: Settings) -> None:
+    """Let Volcano's admission read the namespaces of teams with a queue.
+
+    Its webhook looks for the annotation, but no ClusterRole of upstream allows that, up to the last version that asks.
+    The webhook takes the refusal for a namespace without annotation (v1.7.0 to v1.11.2).
+    """
+    names = sorted(item.name for item in settings.profiles if queue_of(item))
+    role = named(objects, "ClusterRole", _ADMISSION)
+    if names and role and reads_queue_of_namespace(settings.volcano.version):
+        rule = {"apiGroups": [""], "resources": ["namespaces"], "resourceNames": names, "verbs": ["get"]}
+        role["rules"] = [*role["rules"], rule]
 
 
 def unmet_teams(cluster: Cluster, settings: Settings, parts: Collection[str]) -> Iterator[Problem]:

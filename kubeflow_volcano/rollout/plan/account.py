@@ -6,14 +6,13 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from kubeflow_volcano.catalog.schedulers import reads_queue_of_namespace
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.account.first_user import placeholder_account
 from kubeflow_volcano.rollout.account.sign_in import decoded
 from kubeflow_volcano.rollout.account.stored import reading_command, reads_account
 from kubeflow_volcano.rollout.plan.findings import Finding, Verdict
 from kubeflow_volcano.rollout.settings.people.connectors import public_issuer, redirect_uri
-from kubeflow_volcano.rollout.settings.people.profiles import queue_advice, queue_of
+from kubeflow_volcano.rollout.settings.people.profiles import gives_queues, queue_advice, queue_of
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.settings.volcano import quantities
 from kubeflow_volcano.text import counted
@@ -93,9 +92,9 @@ def judge_owners(settings: Settings) -> Iterator[Finding]:
 
 def judge_team_queues(settings: Settings) -> Iterator[Finding]:
     """Whether jobs of teams get the queue of their team; nothing without queues of teams."""
-    for text in queue_advice(settings.profiles, settings.volcano.version):
+    for text in queue_advice(settings.profiles, settings.volcano.version, settings.existing):
         title, found = "Queue of jobs that name none", f"{text}."
-        if reads_queue_of_namespace(settings.volcano.version):
+        if gives_queues(settings.volcano.version, settings.existing):
             yield Finding("team-queues", title, Verdict.PASS, found)
         else:
             yield Finding(

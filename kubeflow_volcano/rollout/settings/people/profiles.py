@@ -25,6 +25,7 @@ __all__ = [
     "PROFILES",
     "Contributor",
     "Profile",
+    "gives_queues",
     "queue_advice",
     "queue_of",
     "validate_profiles",
@@ -91,17 +92,23 @@ def with_queues_of(
     return replace(scheduling, queues=(*scheduling.queues, *made.values()), of_profiles=tuple(made))
 
 
-def queue_advice(profiles: Sequence[Profile], version: str) -> Iterator[str]:
+def gives_queues(version: str, existing: Collection[str]) -> bool:
+    """Whether Volcano of that version, if it is not one of others, gives jobs the queue of their team."""
+    return VOLCANO.name not in existing and reads_queue_of_namespace(version)
+
+
+def queue_advice(profiles: Sequence[Profile], version: str, existing: Collection[str] = ()) -> Iterator[str]:
     """What people in teams with a queue have to know about this version of Volcano; nothing without queues."""
     teams = [f"{item.name} ({queue_of(item)})" for item in profiles if queue_of(item)]
     if not teams:
         return
-    if reads_queue_of_namespace(version):
+    if gives_queues(version, existing):
         yield f"jobs that name no queue get that of their team: {', '.join(teams)}; Volcano's own Job has to name it"
     else:
+        which = "a Volcano of others" if VOLCANO.name in existing else f"Volcano {version}"
         yield (
-            f"Volcano {version} does not give jobs the queue of their team: {', '.join(teams)}. Jobs that name no "
-            "queue are in the queue default"
+            f"{which} does not give jobs the queue of their team: {', '.join(teams)}. Jobs that name no queue are in "
+            "the queue default"
         )
 
 

@@ -142,6 +142,18 @@ def test_a_queue_of_a_team_comes_with_volcano() -> None:
     )
 
 
+@pytest.mark.parametrize(("version", "reads"), [("1.10.0", True), ("1.10.2", True), ("1.12.2", False)])
+def test_admission_may_read_the_namespaces_of_teams_with_a_queue(version: str, reads: bool) -> None:  # noqa: FBT001
+    role = {"kind": "ClusterRole", "metadata": {"name": "volcano-admission"}, "rules": [{"resources": ["queues"]}]}
+    given = {"kubeflow_profile": "full", "kubeflow_release": "1.9.1", "volcano_version": version}
+    settings = parse({**given, "kubeflow_profiles": [VISION, SPEECH, PLAIN]})
+    (found,) = [obj for obj in patched([role], "volcano", settings) if obj["kind"] == "ClusterRole"]
+    rule = {"apiGroups": [""], "resources": ["namespaces"], "resourceNames": ["speech", "vision"], "verbs": ["get"]}
+    assert found["rules"] == [{"resources": ["queues"]}, *([rule] if reads else [])]
+    (plain,) = patched([role], "volcano", parse(given))
+    assert plain["rules"] == role["rules"]
+
+
 def test_manifests_without_the_header_are_refused() -> None:
     settings = parse({"kubeflow_profile": "full", "kubeflow_profiles": [PLAIN]})
     with pytest.raises(InvalidInput, match="by which header users are known"):

@@ -160,3 +160,5 @@ def test_the_advice_says_what_that_volcano_does(version: str, reads: bool) -> No
     assert ("get that of their team: vision (vision)" in text) is reads
     assert (f"Volcano {version} does not give jobs the queue" in text) is not reads
     assert [*queue_advice(settings(team()).profiles, version)] == []
+    (text,) = queue_advice(settings(team(queue={})).profiles, version, ("volcano",))
+    assert "a Volcano of others does not give jobs the queue" in text
