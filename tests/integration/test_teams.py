@@ -202,7 +202,7 @@ def leaving(cluster: Cluster, given: dict[str, Any]) -> None:
         {**given, "kubeflow_users": given["kubeflow_users"][:1], "kubeflow_profiles": given["kubeflow_profiles"][:1]}
     )
     done = run(cluster, fewer)
-    assert {ref.kind for ref in actions(done)} == {"ConfigMap", "Secret", "Deployment"}
+    assert {ref.kind for ref in actions(done)} == {"ClusterRole", "ConfigMap", "Deployment", "Secret"}
     secret = cluster.get(Ref("v1", "Secret", "auth", "dex-passwords"))
     assert secret
     hashes = decoded(secret).values()

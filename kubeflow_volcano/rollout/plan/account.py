@@ -103,7 +103,7 @@ def judge_team_queues(settings: Settings) -> Iterator[Finding]:
                 Verdict.WARN,
                 found,
                 needed="jobs that name the queue of their team.",
-                todo="tell the teams, or choose Volcano 1.7 to 1.11.",
+                todo="name it in jobs, or choose Volcano 1.7 to 1.11.",
             )
 
 
