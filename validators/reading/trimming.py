@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from kubeflow_volcano.cluster.api.client import Trim
 from kubeflow_volcano.cluster.objects import Object
-from kubeflow_volcano.validators.core.resources import CRDS, NODES, PODS
+from kubeflow_volcano.validators.core.resources import CRDS, JOBS, NODES, PODS
 
 __all__ = ["trim_of", "trim_pod"]
 
@@ -42,7 +42,8 @@ def trim_pod(pod: Object) -> None:
 
 def _trim(special: Callable[[Object], None] | None, obj: Object) -> None:
     meta = obj["metadata"]
-    meta.pop("managedFields", None)
+    if special is not _job:
+        meta.pop("managedFields", None)
     if annotations := meta.get("annotations"):
         annotations.pop(_LAST_APPLIED, None)
     if special:
@@ -65,8 +66,18 @@ def _crd(crd: Object) -> None:
         version.pop("schema", None)
 
 
+def _job(job: Object) -> None:
+    """Keep who applied the Job, without the fields: who replaces it does so in that name."""
+    entries = job["metadata"].get("managedFields") or ()
+    job["metadata"]["managedFields"] = [
+        {key: entry[key] for key in ("manager", "operation", "subresource") if key in entry} for entry in entries
+    ]
+
+
 def _node(node: Object) -> None:
     node.get("status", {}).pop("images", None)
 
 
-_SPECIAL: Mapping[str, Callable[[Object], None]] = MappingProxyType({CRDS: _crd, NODES: _node, PODS: _pod})
+_SPECIAL: Mapping[str, Callable[[Object], None]] = MappingProxyType(
+    {CRDS: _crd, JOBS: _job, NODES: _node, PODS: _pod}
+)

@@ -115,7 +115,11 @@ def _makes(job: Object, namespace: str, secrets: list[str]) -> bool:
 
 
 def _again(job: Object) -> Iterator[str]:
-    """Commands that run a Job once more. A Job's template is immutable, so it is replaced by one with the same."""
+    """Commands that run a Job once more. A Job's template is immutable, so it is replaced by one with the same.
+
+    What a tool applied server-side is applied again in its name. Otherwise kubectl would own every field, and the next
+    roll-out, also of another version, would neither know the Job as its own nor overwrite it.
+    """
     meta, ref = job["metadata"], Ref.of(job)
     kubectl = f"kubectl -n {ref.namespace}"
     lines = ["apiVersion: batch/v1", "kind: Job", "metadata:", f"  name: {ref.name}"]
@@ -124,8 +128,22 @@ def _again(job: Object) -> Iterator[str]:
     labels = _labelled(job["spec"]["template"].get("metadata") or {}, "      ")
     lines += ["    metadata:", *labels] if labels else []
     template = '{"\\n"}'.join([*lines, "    spec: {.spec.template.spec}"])
-    yield f"{kubectl} get job {ref.name} -o jsonpath={shlex.quote(template)} | {kubectl} replace --force -f -"
+    read = f"{kubectl} get job {ref.name} -o jsonpath={shlex.quote(template)}"
+    if manager := _applier(job):
+        # The Job is read whole before it is deleted, and not deleted if it was not read.
+        apply = f"{kubectl} apply --server-side --field-manager={shlex.quote(manager)} -f -"
+        yield f'job="$({read})" && {kubectl} delete job {ref.name} && printf "%s\\n" "$job" | {apply}'
+    else:
+        yield f"{read} | {kubectl} replace --force -f -"
     yield f"{kubectl} wait --for=condition=complete --timeout=120s job/{ref.name}"
+
+
+def _applier(job: Object) -> str:
+    """The field manager that applied the Job server-side; empty if there is none."""
+    for entry in job["metadata"].get("managedFields") or ():
+        if entry.get("operation") == "Apply" and not entry.get("subresource"):
+            return str(entry.get("manager", ""))
+    return ""
 
 
 def _labelled(meta: Object, indent: str) -> list[str]:

@@ -46,3 +46,10 @@ def test_of_a_crd_the_schemas_go_and_of_a_node_its_images() -> None:
     before = {key: value for key, value in machine["status"].items() if key != "images"}
     trim_of("nodes")(machine)
     assert machine["status"] == before
+
+
+def test_of_a_job_it_stays_who_applied_it() -> None:
+    fields = {"manager": "kubeflow-volcano", "operation": "Apply", "fieldsV1": {"f:spec": {}}}
+    found = obj("Job", "ns/init", metadata={"managedFields": [fields]})
+    trim_of("jobs.batch")(found)
+    assert found["metadata"]["managedFields"] == [{"manager": "kubeflow-volcano", "operation": "Apply"}]

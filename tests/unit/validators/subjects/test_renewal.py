@@ -52,6 +52,19 @@ def test_what_a_job_made_is_made_by_the_job_and_is_never_only_deleted(words: tup
     assert "Job ns/init" in remedy.todo
 
 
+def test_a_job_that_was_applied_is_applied_again_in_the_same_name() -> None:
+    applied = job("ns/init", "make", "tls")
+    applied["metadata"]["managedFields"] = [
+        {"manager": "kube-controller-manager", "operation": "Update", "subresource": "status"},
+        {"manager": "kubeflow-volcano", "operation": "Apply"},
+    ]
+    again, *_ = renewal.certificate(SERVICE, known(applied)).changes
+    read, deleted, sent = again.split(" && ")
+    assert read.startswith('job="$(kubectl -n ns get job init -o jsonpath=')
+    assert deleted == "kubectl -n ns delete job init"
+    assert sent.endswith("| kubectl -n ns apply --server-side --field-manager=kubeflow-volcano -f -")
+
+
 def test_a_secret_that_is_missing_is_made_by_its_job_or_by_a_certificate() -> None:
     secret = Ref("v1", "Secret", "ns", "tls")
     remedy = renewal.missing(secret, known(job("ns/init", "make", "tls")))
