@@ -10,6 +10,7 @@ from pathlib import Path
 from kubeflow_volcano.catalog.gangs import GANG_SCHEDULERS
 from kubeflow_volcano.catalog.read import releases
 from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.validators.cli.registry_logins import registry_logins
 from kubeflow_volcano.validators.language.catalog import ENGLISH, LANGUAGES
 from kubeflow_volcano.validators.run.options import AUTO, Options
 
@@ -207,6 +208,12 @@ def _selection(group: argparse._ArgumentGroup) -> None:
         help="file of mode 0600 with the password, or with a roll-out's account",
     )
     _text(group, "--gateway-url", "URL", "default: a pod of the gateway, through the API server")
+    group.add_argument(
+        "--registry-authfile",
+        type=Path,
+        metavar="FILE",
+        help="file of mode 0600 with logins at registries for the images of probes, as podman login writes it",
+    )
     _flag(group, "--twice", "two complete passes with equal verdicts (I4)")
 
 
@@ -226,7 +233,7 @@ def options(parsed: argparse.Namespace) -> Options:
     """The options of a run, without its cluster.
 
     Raises:
-        InvalidInput: a waiver has no reason.
+        InvalidInput: a waiver has no reason, or the file with logins cannot be used.
     """
     return Options(
         release=_version(parsed.release),
@@ -257,6 +264,7 @@ def options(parsed: argparse.Namespace) -> Options:
         login_as=parsed.login_as,
         login_password_file=parsed.login_password_file,
         gateway_url=parsed.gateway_url,
+        registry_logins=registry_logins(parsed.registry_authfile),
         strict=parsed.strict,
         stability_seconds=parsed.stability_seconds,
         report_dir=parsed.report_dir,
