@@ -78,6 +78,4 @@ def _node(node: Object) -> None:
     node.get("status", {}).pop("images", None)
 
 
-_SPECIAL: Mapping[str, Callable[[Object], None]] = MappingProxyType(
-    {CRDS: _crd, JOBS: _job, NODES: _node, PODS: _pod}
-)
+_SPECIAL: Mapping[str, Callable[[Object], None]] = MappingProxyType({CRDS: _crd, JOBS: _job, NODES: _node, PODS: _pod})
