@@ -289,7 +289,8 @@ def _profile(obj: Object) -> _Answer:
         return State.READY, "Reconciled", "has its namespace"
     failed = [item for item in (obj.get("status") or {}).get("conditions") or () if item.get("type") == "Failed"]
     if failed:
-        return State.FAILED, "ProfileFailed", f"is refused by its controller: {failed[-1].get('message', '')}"
+        message = failed[-1].get("message", "")
+        return State.FAILED, "ProfileFailed", f"is refused by its controller: {message}"
     return State.WAIT, "NoNamespace", "waits for the profile controller, which makes its namespace"
 
 

@@ -42,6 +42,7 @@ def document() -> dict[str, Any]:
             "trainer_runtimes": [],
         },
         "queues": [],
+        "teams": [],
         "existing": ["cert-manager"],
         "ceded": [{"object": "Deployment n/a", "paths": ["/spec/replicas", "/spec/paused"]}],
         "source": "s",
