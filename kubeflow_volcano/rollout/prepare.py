@@ -28,7 +28,7 @@ from kubeflow_volcano.rollout.others.owners import brought_uids, foreign_compone
 from kubeflow_volcano.rollout.patches.bare import mark_bare
 from kubeflow_volcano.rollout.patches.namespaces import label_namespaces, refused_namespaces
 from kubeflow_volcano.rollout.patches.operator_memory import keep_higher_limit
-from kubeflow_volcano.rollout.people.by_hand import foreign_connectors, foreign_users, leaving_users
+from kubeflow_volcano.rollout.people.by_hand import undeclared
 from kubeflow_volcano.rollout.people.teams import unmet_teams
 from kubeflow_volcano.rollout.queues.reconcile import validate_queues
 from kubeflow_volcano.rollout.requirements.claims import unmet_claims
@@ -94,10 +94,10 @@ def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, 
             problems += unmet_access(cluster, settings, found.parts)
             problems += unmet_placement(cluster, settings, found.parts)
             problems += unmet_claims(cluster, settings, found.parts)
-            problems += foreign_connectors(cluster, found.parts)
-            problems += foreign_users(cluster, found.parts)
+            of_dex = undeclared(cluster, found.parts)
+            problems += of_dex.problems()
             problems += unmet_teams(cluster, settings, found.parts)
-            for email in leaving_users(cluster, found.parts):
+            for email in of_dex.leaving_users:
                 progress(f"note: {email} is in no kubeflow_users any more and loses the login; namespaces stay")
             problems += _cluster_problems(cluster, settings, scope, found, check=check, progress=progress)
         if problems or not found:

@@ -16,9 +16,22 @@ import yaml
 from kubeflow_volcano import strict_yaml
 from kubeflow_volcano.cluster.objects import Object, named
 from kubeflow_volcano.rollout.account.first_user import is_published
+from kubeflow_volcano.rollout.settings.people.connectors import DEX
 from kubeflow_volcano.rollout.settings.user import Account, Login
 
-__all__ = ["HASH_KEY", "PASSWORDS", "UPSTREAM_EMAIL", "decoded", "dex", "first_profile", "hashes_of", "relying_party"]
+__all__ = [
+    "CONFIG",
+    "HASH_KEY",
+    "PASSWORDS",
+    "UPSTREAM_EMAIL",
+    "annotate",
+    "decoded",
+    "dex",
+    "encoded",
+    "first_profile",
+    "hashes_of",
+    "relying_party",
+]
 
 PASSWORDS = "dex-passwords"
 """Name of the Secret with the hash, in the namespace of Dex."""
@@ -28,8 +41,9 @@ HASH_KEY = "DEX_USER_PASSWORD"
 
 UPSTREAM_EMAIL = "user@example.com"
 
-_DEX = "dex"
-_CONFIG = "config.yaml"
+CONFIG = "config.yaml"
+"""Key of Dex's ConfigMap."""
+
 _SUM = "kubeflow-volcano/sign-in"
 """Annotation of pod templates: its change restarts the processes, which read the account only at their start."""
 
@@ -40,12 +54,12 @@ def dex(objects: list[Object], account: Account) -> None:
     A configuration without upstream's user keeps its own users; those with the address of a further user are replaced.
     """
     _replace_published(objects, account)
-    config_map = named(objects, "ConfigMap", _DEX)
-    deployment = named(objects, "Deployment", _DEX)
+    config_map = named(objects, "ConfigMap", DEX)
+    deployment = named(objects, "Deployment", DEX)
     if config_map is None or deployment is None:
         return
-    text = config_map["data"][_CONFIG]
-    config = strict_yaml.parse(text.encode(), f"{_CONFIG} of Dex")[0]
+    text = config_map["data"][CONFIG]
+    config = strict_yaml.parse(text.encode(), f"{CONFIG} of Dex")[0]
     hashes: dict[str, str] = {}
     for user in _static_users(config, account):
         user.pop("hash", None)
@@ -55,7 +69,7 @@ def dex(objects: list[Object], account: Account) -> None:
         _add_logins(config, account.logins)
         hashes |= {_key(item): item.password_hash for item in account.logins}
     if hashes:
-        config_map["data"][_CONFIG] = yaml.safe_dump(config, sort_keys=False)
+        config_map["data"][CONFIG] = yaml.safe_dump(config, sort_keys=False)
         _keep_hashes_in_secret(objects, deployment, hashes)
     _restart_on_change([deployment], account.sum_of_logins)
 
@@ -89,6 +103,16 @@ def decoded(secret: Object) -> dict[str, str]:
         for key, value in (secret.get("data") or {}).items()
     }
     return texts | (secret.get("stringData") or {})
+
+
+def encoded(texts: Mapping[str, str]) -> dict[str, str]:
+    """Texts by key as `data` of a Secret."""
+    return {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+
+
+def annotate(meta: Object, name: str, value: str) -> None:
+    """Set an annotation in the metadata of an object or a pod template."""
+    meta["annotations"] = {**(meta.get("annotations") or {}), name: value}
 
 
 def _static_users(config: Mapping[str, Any], account: Account) -> Iterator[dict[str, Any]]:
@@ -127,7 +151,7 @@ def _keep_hashes_in_secret(objects: list[Object], deployment: Object, hashes: Ma
     _write(secret, {**decoded(secret), **hashes})
     reference = {"secretRef": {"name": PASSWORDS}}
     for container in deployment["spec"]["template"]["spec"]["containers"]:
-        if container["name"] == _DEX and reference not in container.setdefault("envFrom", []):
+        if container["name"] == DEX and reference not in container.setdefault("envFrom", []):
             container["envFrom"].append(reference)
 
 
@@ -148,11 +172,10 @@ def _replace_published(objects: Iterable[Object], account: Account) -> None:
 def _restart_on_change(objects: Iterable[Object], total: str) -> None:
     for obj in objects:
         if obj["kind"] in {"Deployment", "StatefulSet"}:
-            meta = obj["spec"]["template"].setdefault("metadata", {})
-            meta["annotations"] = {**(meta.get("annotations") or {}), _SUM: total}
+            annotate(obj["spec"]["template"].setdefault("metadata", {}), _SUM, total)
 
 
 def _write(secret: Object, texts: Mapping[str, str]) -> None:
     """As `data`: the API server does not return `stringData`, so a second run would differ."""
     secret.pop("stringData", None)
-    secret["data"] = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+    secret["data"] = encoded(texts)

@@ -7,7 +7,6 @@ password. The file is not read.
 
 from __future__ import annotations
 
-import base64
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -18,7 +17,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.account.first_user import Known, account_for
-from kubeflow_volcano.rollout.account.sign_in import HASH_KEY, PASSWORDS, decoded, hashes_of
+from kubeflow_volcano.rollout.account.sign_in import HASH_KEY, PASSWORDS, decoded, encoded, hashes_of
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.state.store import LABELS, NAMESPACE, create_once
 
@@ -107,7 +106,7 @@ def keep_password(cluster: Cluster, settings: Settings, progress: Progress) -> N
         return
     texts = {"email": account.email, "password": account.password, "password-hash": account.password_hash}
     if live is None or decoded(live) != texts:
-        data = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+        data = encoded(texts)
         meta = {"name": SECRET.name, "namespace": SECRET.namespace, "labels": LABELS}
         made: Object = {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "type": "Opaque", "data": data}
         if live or create_once(cluster, made) is None:

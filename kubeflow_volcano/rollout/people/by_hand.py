@@ -2,25 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from kubeflow_volcano import strict_yaml
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref, named
 from kubeflow_volcano.problems import InvalidInput, Problem
-from kubeflow_volcano.rollout.account.sign_in import HASH_KEY, UPSTREAM_EMAIL
-from kubeflow_volcano.rollout.people.connectors import CONFIG, MADE
+from kubeflow_volcano.rollout.account.sign_in import CONFIG, HASH_KEY, UPSTREAM_EMAIL
+from kubeflow_volcano.rollout.people.connectors import MADE
 from kubeflow_volcano.rollout.settings.people.connectors import DEX
 
-__all__ = ["LIVE", "configuration", "foreign_connectors", "foreign_users", "leaving_users"]
+__all__ = ["LIVE", "Undeclared", "configuration", "undeclared"]
 
 LIVE = Ref("v1", "ConfigMap", "auth", DEX)
 """Dex's configuration on the cluster."""
 
 
-def foreign_connectors(cluster: Cluster, parts: Mapping[str, Sequence[Object]]) -> Iterator[Problem]:
-    """Connectors that neither the manifests have nor an earlier inventory had.
+@dataclass(frozen=True, slots=True)
+class Undeclared:
+    """What Dex's configuration on the cluster has, and the declared one has not.
+
+    `connectors` and `users` are of people: ids and e-mail addresses. `leaving_users` are of an earlier inventory.
+    """
+
+    connectors: tuple[str, ...] = ()
+    users: tuple[str, ...] = ()
+    leaving_users: tuple[str, ...] = ()
+
+    def problems(self) -> Iterator[Problem]:
+        """What people added, which the run would remove."""
+        edit = f"kubectl -n {LIVE.namespace} edit configmap {LIVE.name}"
+        if self.connectors:
+            yield Problem(
+                f"Dex's configuration on the cluster has the connector {', '.join(self.connectors)}, and this "
+                "inventory has not.",
+                "every connector in kubeflow_connectors: a roll-out replaces Dex's configuration.",
+                "add it to kubeflow_connectors, with its secrets from a vault; or, to give it up, remove it with "
+                f"{edit}.",
+            )
+        if self.users:
+            yield Problem(
+                f"Dex's configuration on the cluster has the user {', '.join(self.users)}, and this inventory has not.",
+                "every user in kubeflow_users: a roll-out replaces Dex's configuration.",
+                "add it to kubeflow_users; its hash in the configuration is a password_hash there. Or, to give it up, "
+                f"remove it with {edit}.",
+            )
+
+
+def undeclared(cluster: Cluster, parts: Mapping[str, Sequence[Object]]) -> Undeclared:
+    """Compare the configuration of Dex on the cluster with the declared one, if there are both.
+
+    Roll-outs write the ids of their connectors into an annotation, and the hash of a user into the environment, under a
+    name of their own.
 
     Raises:
         ApiError: the API server refuses the question.
@@ -28,57 +63,21 @@ def foreign_connectors(cluster: Cluster, parts: Mapping[str, Sequence[Object]]) 
     declared = named(parts.get(DEX, ()), "ConfigMap", DEX)
     live = cluster.get(LIVE) if declared else None
     if not declared or not live:
-        return
-    ours = (live["metadata"].get("annotations") or {}).get(MADE, "").split()
-    known = {*_ids(declared), *ours}
-    if others := [name for name in _ids(live) if name not in known]:
-        yield Problem(
-            f"Dex's configuration on the cluster has the connector {', '.join(others)}, and this inventory has not.",
-            "every connector in kubeflow_connectors: a roll-out replaces Dex's configuration.",
-            "add it to kubeflow_connectors, with its secrets from a vault; or, to give it up, remove it with "
-            f"kubectl -n {LIVE.namespace} edit configmap {LIVE.name}.",
-        )
-
-
-def foreign_users(cluster: Cluster, parts: Mapping[str, Sequence[Object]]) -> Iterator[Problem]:
-    """Users with a password that neither the manifests have nor an earlier inventory had.
-
-    Raises:
-        ApiError: the API server refuses the question.
-    """
-    if others := [email for email, ours in _leaving(cluster, parts).items() if not ours]:
-        yield Problem(
-            f"Dex's configuration on the cluster has the user {', '.join(others)}, and this inventory has not.",
-            "every user in kubeflow_users: a roll-out replaces Dex's configuration.",
-            "add it to kubeflow_users; its hash in the configuration is a password_hash there. Or, to give it up, "
-            f"remove it with kubectl -n {LIVE.namespace} edit configmap {LIVE.name}.",
-        )
-
-
-def leaving_users(cluster: Cluster, parts: Mapping[str, Sequence[Object]]) -> list[str]:
-    """Users of an earlier inventory who can no longer sign in after the run.
-
-    Raises:
-        ApiError: the API server refuses the question.
-    """
-    return [email for email, ours in _leaving(cluster, parts).items() if ours]
-
-
-def _leaving(cluster: Cluster, parts: Mapping[str, Sequence[Object]]) -> dict[str, bool]:
-    """Whether a roll-out made them, by the e-mail addresses of users that are on the cluster and are not declared.
-
-    Roll-outs write the hash into the environment, under a name of their own.
-    """
-    declared = named(parts.get(DEX, ()), "ConfigMap", DEX)
-    live = cluster.get(LIVE) if declared else None
-    if not declared or not live:
-        return {}
-    known = {str(item["email"]).lower() for item in _users(declared)} | {UPSTREAM_EMAIL}
-    return {
-        str(item["email"]): str(item.get("hashFromEnv", "")).startswith(HASH_KEY)
-        for item in _users(live)
-        if str(item["email"]).lower() not in known
-    }
+        return Undeclared()
+    wanted, present = configuration(declared), configuration(live)
+    made = (live["metadata"].get("annotations") or {}).get(MADE, "").split()
+    ids = {*_texts(wanted, "connectors", "id"), *made}
+    emails = {email.lower() for email in _texts(wanted, "staticPasswords", "email")} | {UPSTREAM_EMAIL}
+    left = [
+        (str(item["email"]), str(item.get("hashFromEnv", "")).startswith(HASH_KEY))
+        for item in _entries(present, "staticPasswords")
+        if item.get("email") and str(item["email"]).lower() not in emails
+    ]
+    return Undeclared(
+        tuple(name for name in _texts(present, "connectors", "id") if name not in ids),
+        tuple(email for email, ours in left if not ours),
+        tuple(email for email, ours in left if ours),
+    )
 
 
 def configuration(config_map: Object) -> Mapping[str, Any]:
@@ -90,14 +89,10 @@ def configuration(config_map: Object) -> Mapping[str, Any]:
     return found[0] if found and isinstance(found[0], Mapping) else {}
 
 
-def _ids(config_map: Object) -> Collection[str]:
-    return [str(item["id"]) for item in _entries(config_map, "connectors") if item.get("id")]
+def _texts(config: Mapping[str, Any], key: str, name: str) -> list[str]:
+    return [str(item[name]) for item in _entries(config, key) if item.get(name)]
 
 
-def _users(config_map: Object) -> Collection[Mapping[str, Any]]:
-    return [item for item in _entries(config_map, "staticPasswords") if item.get("email")]
-
-
-def _entries(config_map: Object, key: str) -> Iterator[Mapping[str, Any]]:
-    entries = configuration(config_map).get(key)
+def _entries(config: Mapping[str, Any], key: str) -> Iterator[Mapping[str, Any]]:
+    entries = config.get(key)
     yield from (item for item in (entries if isinstance(entries, list) else ()) if isinstance(item, Mapping))

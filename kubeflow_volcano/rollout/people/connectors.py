@@ -7,7 +7,6 @@ value then has to fit (dexidp/dex#3770).
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import re
@@ -21,6 +20,7 @@ from kubeflow_volcano.catalog.images.names import version_tag
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.cluster.objects import Object, named
 from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.rollout.account.sign_in import CONFIG, annotate, encoded
 from kubeflow_volcano.rollout.settings.people.connectors import (
     DEX,
     Connector,
@@ -30,10 +30,7 @@ from kubeflow_volcano.rollout.settings.people.connectors import (
 )
 from kubeflow_volcano.rollout.settings.settings import Settings
 
-__all__ = ["CONFIG", "MADE", "SECRETS", "add_connectors", "annotate"]
-
-CONFIG = "config.yaml"
-"""Key of Dex's ConfigMap."""
+__all__ = ["MADE", "SECRETS", "add_connectors"]
 
 MADE = "kubeflow-volcano/connectors"
 """Annotation: of the ConfigMap the ids of connectors of the inventory; of Dex's pods the sum of these, which restarts
@@ -122,14 +119,8 @@ def _variable(text: str) -> str:
 
 
 def _secret(namespace: str, texts: Mapping[str, str]) -> Object:
-    data = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
     meta = {"name": SECRETS, "namespace": namespace}
-    return {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "type": "Opaque", "data": data}
-
-
-def annotate(meta: Object, name: str, value: str) -> None:
-    """Set an annotation in the metadata of an object or a pod template."""
-    meta["annotations"] = {**(meta.get("annotations") or {}), name: value}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "type": "Opaque", "data": encoded(texts)}
 
 
 def _container(deployment: Object) -> Object:

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput, Problem
-from kubeflow_volcano.rollout.people.connectors import annotate
+from kubeflow_volcano.rollout.account.sign_in import annotate
 from kubeflow_volcano.rollout.settings.people.connectors import public_issuer
 from kubeflow_volcano.rollout.settings.settings import Settings
 

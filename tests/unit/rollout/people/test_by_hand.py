@@ -8,13 +8,7 @@ import pytest
 import yaml
 
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.rollout.people.by_hand import (
-    LIVE,
-    configuration,
-    foreign_connectors,
-    foreign_users,
-    leaving_users,
-)
+from kubeflow_volcano.rollout.people.by_hand import LIVE, configuration, undeclared
 
 
 class Cluster:
@@ -41,7 +35,7 @@ def config_map(*ids: str, ours: str = "") -> Object:
 
 def refused(live: Object | None, *declared: str) -> list[str]:
     cluster: Any = Cluster(live)
-    return [str(problem) for problem in foreign_connectors(cluster, {"dex": (config_map(*declared),)})]
+    return [str(problem) for problem in undeclared(cluster, {"dex": (config_map(*declared),)}).problems()]
 
 
 def test_a_connector_that_nothing_declares_is_refused_with_both_ways_out() -> None:
@@ -80,26 +74,26 @@ UPSTREAMS = {"email": "user@example.com", "hash": "$2y$12$published"}
 
 def test_a_user_that_nothing_declares_is_refused_with_both_ways_out() -> None:
     cluster: Any = Cluster(with_users(FIRST, BY_HAND, FORMER, UPSTREAMS))
-    parts = {"dex": (with_users(FIRST),)}
-    (problem,) = foreign_users(cluster, parts)
+    found = undeclared(cluster, {"dex": (with_users(FIRST),)})
+    (problem,) = found.problems()
     assert "has the user eve@example.org, and" in problem.found
     assert "its hash in the configuration is a password_hash there" in problem.todo
     assert "kubectl -n auth edit configmap dex" in problem.todo
-    assert leaving_users(cluster, parts) == ["Former@example.org"]
+    assert [*found.leaving_users] == ["Former@example.org"]
 
 
 @pytest.mark.parametrize("live", [None, with_users(UPSTREAMS), with_users({**BY_HAND, "email": "Me@example.org"})])
 def test_users_of_upstream_and_of_this_inventory_are_not(live: Object | None) -> None:
     cluster: Any = Cluster(live)
-    parts = {"dex": (with_users(FIRST),)}
-    assert [*foreign_users(cluster, parts)] == []
-    assert leaving_users(cluster, parts) == []
+    found = undeclared(cluster, {"dex": (with_users(FIRST),)})
+    assert [*found.problems()] == []
+    assert [*found.leaving_users] == []
 
 
 def test_runs_without_dex_do_not_ask() -> None:
     cluster: Any = None
     parts: dict[str, tuple[Object, ...]] = {"volcano": ()}
-    assert [*foreign_connectors(cluster, parts), *foreign_users(cluster, parts)] == []
+    assert [*undeclared(cluster, parts).problems()] == []
 
 
 def test_a_configuration_is_a_mapping() -> None:
