@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 import yaml
 
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
+from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 
 __all__ = ["cluster_addresses"]
@@ -42,7 +42,7 @@ def cluster_addresses(cluster: Cluster) -> tuple[str, ...]:
 def _ranges_of_services(cluster: Cluster, kubeadm: Object) -> list[str]:
     try:
         found = sorted(text for item in cluster.list(*_SERVICE_CIDR).items for text in item["spec"]["cidrs"])
-    except (ApiError, NotServed):
+    except ApiError:
         found = []
     return found or _split(kubeadm.get("serviceSubnet")) or _refused_range(cluster)
 

@@ -95,8 +95,8 @@ def test_claims_get_class_and_size_and_what_cannot_change_is_refused_with_nothin
 ) -> None:
     first = chosen({"storage_class": SLOW, "size": "3Gi"}, {"storage_class": FAST})
     parts = [first.component(COMPONENT)]
-    told = roll_out(cluster, first, parts, check=True, progress=silent)
-    assert {str(item.ref) for item in told.outcomes if item.action is Action.CREATED} >= {
+    planned = roll_out(cluster, first, parts, check=True, progress=silent)
+    assert {str(item.ref) for item in planned.outcomes if item.action is Action.CREATED} >= {
         f"PersistentVolumeClaim {NAMESPACE.name}/data",
         f"StatefulSet {NAMESPACE.name}/db",
     }

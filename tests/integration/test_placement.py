@@ -85,8 +85,8 @@ def test_pods_get_their_terms_check_mode_foretells_it_and_a_second_run_changes_n
     parts = [chosen.component(COMPONENT)]
     plain = roll_out(cluster, settings(kubeconfig, manifests), parts, check=False, progress=silent)
     assert plain.problems == ()
-    told = roll_out(cluster, chosen, parts, check=True, progress=silent)
-    assert [str(item.ref) for item in told.outcomes if item.action is Action.CHANGED] == [str(REF)]
+    planned = roll_out(cluster, chosen, parts, check=True, progress=silent)
+    assert [str(item.ref) for item in planned.outcomes if item.action is Action.CHANGED] == [str(REF)]
     done = roll_out(cluster, chosen, parts, check=False, progress=silent)
     assert done.problems == ()
     spec = (cluster.get(REF) or {})["spec"]["template"]["spec"]

@@ -607,7 +607,7 @@ def test_a_slow_pod_is_waited_for_as_long_as_there_is_progress(cluster: Cluster,
         with ThreadPoolExecutor(1) as pool:
             waiting = pool.submit(watch_to_end, session, pod, 3.0)
             for number in range(changes):
-                time.sleep(1.5)
+                Deadline(1.5).pause(1.5)  # within the 3 s of the wait: the time between two changes is what is tested
                 cluster.patch(Ref.of(pod), {"metadata": {"labels": {"step": str(number)}}})
             end = waiting.result()
     finally:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
-import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.validators.probes.network.credentials import exposed_mode
 
 __all__ = ["registry_logins"]
 
@@ -25,9 +25,8 @@ def registry_logins(file: Path | None) -> str:
     if file is None:
         return ""
     try:
-        mode = stat.S_IMODE(file.stat().st_mode)
-        if mode & (stat.S_IRWXG | stat.S_IRWXO):
-            raise _invalid(f"{file} has mode {mode:04o}", "a file that only its owner may read", f"chmod 600 {file}")
+        if mode := exposed_mode(file):
+            raise _invalid(f"{file} has mode {mode}", "a file that only its owner may read", f"chmod 600 {file}")
         auths = json.loads(file.read_text(encoding="utf-8"))["auths"]
         without = sorted(_without_password(auths))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

@@ -32,7 +32,7 @@ _OF_CONTAINERS = (
 
 def trim_of(resource: str) -> Trim:
     """How objects of a Resource are trimmed."""
-    return partial(_trim, _SPECIAL.get(resource))
+    return partial(_trim, _SPECIAL.get(resource), with_managers=resource in _WITH_MANAGERS)
 
 
 def trim_pod(pod: Object) -> None:
@@ -40,10 +40,12 @@ def trim_pod(pod: Object) -> None:
     _trim(_pod, pod)
 
 
-def _trim(special: Callable[[Object], None] | None, obj: Object) -> None:
+def _trim(special: Callable[[Object], None] | None, obj: Object, *, with_managers: bool = False) -> None:
     meta = obj["metadata"]
-    if special is not _job:
-        meta.pop("managedFields", None)
+    managers = meta.pop("managedFields", None) or ()
+    if with_managers:
+        keys = ("manager", "operation", "subresource")
+        meta["managedFields"] = [{key: entry[key] for key in keys if key in entry} for entry in managers]
     if annotations := meta.get("annotations"):
         annotations.pop(_LAST_APPLIED, None)
     if special:
@@ -66,16 +68,10 @@ def _crd(crd: Object) -> None:
         version.pop("schema", None)
 
 
-def _job(job: Object) -> None:
-    """Keep who applied the Job, without the fields: who replaces it does so in that name."""
-    entries = job["metadata"].get("managedFields") or ()
-    job["metadata"]["managedFields"] = [
-        {key: entry[key] for key in ("manager", "operation", "subresource") if key in entry} for entry in entries
-    ]
-
-
 def _node(node: Object) -> None:
     node.get("status", {}).pop("images", None)
 
 
-_SPECIAL: Mapping[str, Callable[[Object], None]] = MappingProxyType({CRDS: _crd, JOBS: _job, NODES: _node, PODS: _pod})
+_SPECIAL: Mapping[str, Callable[[Object], None]] = MappingProxyType({CRDS: _crd, NODES: _node, PODS: _pod})
+_WITH_MANAGERS = frozenset({JOBS})
+"""Of these it stays who applied them, without the fields: who replaces one does so in that name."""

@@ -17,7 +17,13 @@ from kubeflow_volcano.cluster.objects import Object, named
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.account.stored import validate_owner
 from kubeflow_volcano.rollout.queues.view import QUEUE_OF_NAMESPACE, list_queues
-from kubeflow_volcano.rollout.settings.people.profiles import PROFILES, Contributor, Profile, queue_of
+from kubeflow_volcano.rollout.settings.people.profiles import (
+    PROFILES,
+    Contributor,
+    Profile,
+    priority_class_of,
+    queue_of,
+)
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.settings.volcano import quantities
 
@@ -148,5 +154,5 @@ def _priority_class(item: Profile) -> Object:
         rest["preemptionPolicy"] = str(asked["preemption_policy"])
     if "description" in asked:
         rest["description"] = str(asked["description"])
-    meta = {"name": str(asked.get("name", item.name))}
+    meta = {"name": priority_class_of(item)}
     return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": meta, **rest}

@@ -12,7 +12,7 @@ from kubeflow_volcano.rollout.account.sign_in import decoded
 from kubeflow_volcano.rollout.account.stored import reading_command, reads_account
 from kubeflow_volcano.rollout.plan.findings import Finding, Verdict
 from kubeflow_volcano.rollout.settings.people.connectors import public_issuer, redirect_uri
-from kubeflow_volcano.rollout.settings.people.profiles import gives_queues, queue_advice, queue_of
+from kubeflow_volcano.rollout.settings.people.profiles import gives_queues, priority_class_of, queue_advice, queue_of
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.settings.volcano import quantities
 from kubeflow_volcano.text import counted
@@ -61,7 +61,7 @@ def teams_of(settings: Settings) -> Iterator[dict[str, Any]]:
             "contributors": [f"{other.user} ({other.role})" for other in item.contributors],
             "quota": quantities(item.quota),
             "queue": queue_of(item),
-            "priority_class": str(item.priority_class.get("name", item.name)) if item.priority_class else "",
+            "priority_class": priority_class_of(item),
         }
 
 

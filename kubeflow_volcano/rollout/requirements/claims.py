@@ -14,6 +14,7 @@ from kubeflow_volcano.apply.replace import way_out
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.pods.quantities import quantity
+from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.patches.pods.claims import claims_in
 from kubeflow_volcano.rollout.settings.ceded import ceded_of
@@ -21,6 +22,7 @@ from kubeflow_volcano.rollout.settings.settings import Settings
 
 __all__ = ["unmet_claims"]
 
+_PARALLEL = 8
 _CLASS = ("storage.k8s.io/v1", "StorageClass")
 
 Parts = Mapping[str, Sequence[Object]]
@@ -45,9 +47,8 @@ def unmet_claims(cluster: Cluster, settings: Settings, parts: Parts) -> Iterator
                     f"one of: {', '.join(sorted({*classes, *own})) or 'the cluster has none'}.",
                     "correct the name, or create the class.",
                 )
-    for obj in declared:
-        ref = Ref.of(obj)
-        live = cluster.get(ref)
+    refs = [Ref.of(obj) for obj in declared]
+    for obj, ref, live in zip(declared, refs, in_parallel(cluster.get, refs, _PARALLEL), strict=True):
         if live is None:
             continue
         kept = without(obj, ceded_of(settings.ceded, obj))

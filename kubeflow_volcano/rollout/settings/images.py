@@ -39,6 +39,11 @@ class MirrorRule:
     host: str = ""
     registry: str = ""
 
+    @property
+    def target(self) -> str:
+        """The host that replaces the source, perhaps with a path, from the field that is set."""
+        return self.prefix or self.host or self.registry
+
 
 @dataclass(frozen=True, slots=True)
 class ContainerdSettings:
@@ -162,10 +167,10 @@ def validate_registry(registry: RegistrySettings, mirror: MirrorSettings) -> Ite
 
 def _validate_copying(registry: RegistrySettings) -> Iterator[Problem]:
     for rule in registry.rules:
-        target = rule.prefix or rule.host or rule.registry
-        if registry.address and target.partition("/")[0] == registry.host:
+        if registry.address and rule.target.partition("/")[0] == registry.host:
             yield Problem(
-                f"image_mirror_rules: the target of {rule.source} is {target}, which is image_mirror_registry itself.",
+                f"image_mirror_rules: the target of {rule.source} is {rule.target}, which is image_mirror_registry "
+                "itself.",
                 "rules with the mirror to copy from; manifests use image_mirror_registry without a rule.",
                 "remove the rule, or name the mirror to copy from.",
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,12 +24,12 @@ class OwnPatch:
     patch: Any
 
 
-def validate_components(patches: Mapping[str, Collection[OwnPatch]], chosen: Collection[str]) -> Iterator[Problem]:
-    """Problems of patches for components that are not installed."""
-    for name in patches:
+def validate_components(variable: str, names: Iterable[str], chosen: Collection[str], what: str) -> Iterator[Problem]:
+    """Problems of a variable's entries for components that are not installed; `what` is the word for an entry."""
+    for name in names:
         if name not in chosen:
             yield Problem(
-                f"kubeflow_patches.{name}, which is no chosen component.{did_you_mean(name, chosen)}",
+                f"{variable}.{name}, which is no chosen component.{did_you_mean(name, chosen)}",
                 f"one of: {', '.join(sorted(chosen))}.",
-                "correct the name, choose the component, or remove its patches.",
+                f"correct the name, choose the component, or remove its {what}.",
             )

@@ -238,7 +238,7 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
         problems += validate_access(settings.access, chosen, settings.existing)
         problems += validate_connectors(settings.connectors, settings.access, chosen)
         problems += validate_users(settings.users, settings.user, chosen)
-        problems += validate_components(settings.patches, chosen)
+        problems += validate_components("kubeflow_patches", settings.patches, chosen, "patches")
         problems += validate_placement(settings.placement, chosen)
         problems += validate_claims(settings.claims, chosen, settings.storage.mode)
         problems += validate_static_volumes(settings.storage, settings.components)

@@ -65,13 +65,17 @@ class Account:
     @property
     def sum(self) -> str:
         """Changes when one of the secrets changes, and does not disclose them."""
-        return _sum(f"{self.email} {self.password_hash} {self.client_secret}")
+        return _sum(self._secrets)
 
     @property
     def sum_of_logins(self) -> str:
         """Changes also when a further user comes, goes or gets another password."""
         others = "".join(f" {item.email} {item.password_hash}" for item in self.logins)
-        return _sum(f"{self.email} {self.password_hash} {self.client_secret}{others}")
+        return _sum(self._secrets + others)
+
+    @property
+    def _secrets(self) -> str:
+        return f"{self.email} {self.password_hash} {self.client_secret}"
 
 
 def validate_password(user: UserSettings) -> Iterator[Problem]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kubeflow_volcano.problems import InvalidInput, Problem
 
-__all__ = ["VARIABLE", "Credentials", "credentials"]
+__all__ = ["VARIABLE", "Credentials", "credentials", "exposed_mode"]
 
 VARIABLE = "KFV_LOGIN_PASSWORD"
 """The environment variable with the password if no file is named."""
@@ -54,11 +54,20 @@ def credentials(
     return Credentials(email, password, gateway_url)
 
 
+def exposed_mode(file: Path) -> str:
+    """The file's mode in octal, if others than its owner have any right to it; otherwise empty.
+
+    Raises:
+        OSError: the file cannot be looked at.
+    """
+    mode = stat.S_IMODE(file.stat().st_mode)
+    return f"{mode:04o}" if mode & (stat.S_IRWXG | stat.S_IRWXO) else ""
+
+
 def _of_file(file: Path) -> str:
     try:
-        mode = stat.S_IMODE(file.stat().st_mode)
-        if mode & (stat.S_IRWXG | stat.S_IRWXO):
-            raise _invalid(f"{file} has mode {mode:04o}.", "a file that only its owner may read.", f"chmod 600 {file}")
+        if mode := exposed_mode(file):
+            raise _invalid(f"{file} has mode {mode}.", "a file that only its owner may read.", f"chmod 600 {file}")
         password = file.read_text(encoding="utf-8").rstrip("\r\n")
     except (OSError, UnicodeDecodeError) as error:
         cause = getattr(error, "strerror", None) or "no text"

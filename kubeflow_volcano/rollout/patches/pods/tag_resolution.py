@@ -46,7 +46,7 @@ def skipped_registries(settings: Settings) -> tuple[str, ...]:
     """
     chosen = settings.mirror.containerd
     rules = Rules(settings.mirror).rules
-    targets = {(rule.prefix or rule.host or rule.registry).partition("/")[0] for rule in rules}
+    targets = {rule.target.partition("/")[0] for rule in rules}
     found = {host for host in targets if chosen.ca or host in chosen.plain_http or host == settings.registry.host}
     if settings.mirror.mode == "containerd":
         sources = {rule.source for rule in rules}

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.settings.access import AccessSettings
+from kubeflow_volcano.rollout.settings.people.component import validate_component
 from kubeflow_volcano.text import did_you_mean
 
 __all__ = ["DEX", "REQUIRED", "Connector", "is_secret", "public_issuer", "redirect_uri", "validate_connectors"]
@@ -92,12 +93,8 @@ def validate_connectors(
     connectors: Sequence[Connector], access: AccessSettings, chosen: Collection[str]
 ) -> Iterator[Problem]:
     """Problems of the connectors with these components; no message contains a value of their configuration."""
-    if connectors and DEX not in chosen:
-        yield Problem(
-            "kubeflow_connectors is set, and dex is not installed by this inventory.",
-            "the component dex, whose configuration gets the connectors.",
-            "set kubeflow_profile: full, add dex to kubeflow_components, or remove kubeflow_connectors.",
-        )
+    if connectors:
+        yield from validate_component("kubeflow_connectors", DEX, "whose configuration gets the connectors", chosen)
     for name, count in Counter(item.id for item in connectors).items():
         if count > 1:
             yield Problem(f"kubeflow_connectors names {name} {count} times.", "every id once.", "rename or remove one.")

@@ -17,6 +17,7 @@ from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.catalog.schedulers import reads_queue_of_namespace
 from kubeflow_volcano.cluster.pods.quantities import Amounts, amounts
 from kubeflow_volcano.problems import Problem
+from kubeflow_volcano.rollout.settings.people.component import validate_component
 from kubeflow_volcano.rollout.settings.queue_states import QueueState, wanted_states
 from kubeflow_volcano.rollout.settings.user import UserSettings
 from kubeflow_volcano.rollout.settings.volcano import SchedulingSettings, quantities
@@ -26,6 +27,7 @@ __all__ = [
     "Contributor",
     "Profile",
     "gives_queues",
+    "priority_class_of",
     "queue_advice",
     "queue_of",
     "validate_profiles",
@@ -79,6 +81,11 @@ def queue_of(profile: Profile) -> str:
     return "" if profile.queue is None else str(profile.queue.get("name", profile.name))
 
 
+def priority_class_of(profile: Profile) -> str:
+    """The name of its priority class; empty without one."""
+    return "" if profile.priority_class is None else str(profile.priority_class.get("name", profile.name))
+
+
 def with_queues_of(
     scheduling: SchedulingSettings, profiles: Sequence[Profile], existing: Collection[str]
 ) -> SchedulingSettings:
@@ -124,12 +131,7 @@ def validate_profiles(
     """Problems of the teams with these components; `scheduling` has no queues of profiles."""
     if not profiles:
         return
-    if PROFILES not in chosen:
-        yield Problem(
-            "kubeflow_profiles is set, and profiles is not installed by this inventory.",
-            "the component profiles, whose controller makes the namespaces.",
-            "set kubeflow_profile: full, add profiles to kubeflow_components, or remove kubeflow_profiles.",
-        )
+    yield from validate_component("kubeflow_profiles", PROFILES, "whose controller makes the namespaces", chosen)
     for name, count in Counter(item.name for item in profiles).items():
         if count > 1:
             yield Problem(f"kubeflow_profiles names {name} {count} times.", "every name once.", "rename or remove one.")
@@ -191,7 +193,7 @@ def _validate_quota(item: Profile) -> Iterator[Problem]:
 
 
 def _validate_priority_classes(profiles: Sequence[Profile], scheduling: SchedulingSettings) -> Iterator[Problem]:
-    names = [str(item.priority_class.get("name", item.name)) for item in profiles if item.priority_class is not None]
+    names = [priority_class_of(item) for item in profiles if item.priority_class is not None]
     others = {str(item["name"]) for item in scheduling.priority_classes}
     for name, count in Counter(names).items():
         if count > 1 or name in others:

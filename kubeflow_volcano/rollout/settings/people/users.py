@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kubeflow_volcano.problems import Problem
+from kubeflow_volcano.rollout.settings.people.component import validate_component
 from kubeflow_volcano.rollout.settings.people.connectors import DEX
 from kubeflow_volcano.rollout.settings.user import PUBLISHED_PASSWORD, UserSettings, validate_length
 
@@ -28,12 +29,8 @@ class User:
 
 def validate_users(users: Sequence[User], first: UserSettings, chosen: Collection[str]) -> Iterator[Problem]:
     """Problems of the users with these components; no message contains a password or a hash."""
-    if users and DEX not in chosen:
-        yield Problem(
-            "kubeflow_users is set, and dex is not installed by this inventory.",
-            "the component dex, which asks these users for their passwords.",
-            "set kubeflow_profile: full, add dex to kubeflow_components, or remove kubeflow_users.",
-        )
+    if users:
+        yield from validate_component("kubeflow_users", DEX, "which asks these users for their passwords", chosen)
     for email, count in Counter(item.email.lower() for item in users).items():
         if count > 1:
             yield Problem(

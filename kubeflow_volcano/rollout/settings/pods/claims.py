@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from kubeflow_volcano.problems import Problem
-from kubeflow_volcano.text import did_you_mean
+from kubeflow_volcano.rollout.settings.own_patches import validate_components
 
 __all__ = ["ClaimSettings", "validate_claims"]
 
@@ -23,13 +23,7 @@ def validate_claims(
     claims: Mapping[str, Mapping[str, ClaimSettings]], chosen: Collection[str], storage_mode: str
 ) -> Iterator[Problem]:
     """Problems of claims of components that are not installed, and of claims whose volumes exist beforehand."""
-    for name in claims:
-        if name not in chosen:
-            yield Problem(
-                f"kubeflow_claims.{name}, which is no chosen component.{did_you_mean(name, chosen)}",
-                f"one of: {', '.join(sorted(chosen))}.",
-                "correct the name, choose the component, or remove its claims.",
-            )
+    yield from validate_components("kubeflow_claims", claims, chosen, "claims")
     if claims and storage_mode == "static":
         yield Problem(
             "kubeflow_claims is set, and local_path_storage_mode is static.",

@@ -91,7 +91,7 @@ def validate_credentials(logins: Iterable[RegistryLogin], mirror: MirrorSettings
 
 def _mirrors(mirror: MirrorSettings) -> set[str]:
     """Hosts that containerd asks in place of registries."""
-    found = {(rule.prefix or rule.host or rule.registry).partition("/")[0] for rule in mirror.rules}
+    found = {rule.target.partition("/")[0] for rule in mirror.rules}
     if mirror.preset:
         known = load_mirror(mirror.preset)
         found |= {known.prefix, *filter(None, known.hosts.values())}

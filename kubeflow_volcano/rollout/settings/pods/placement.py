@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kubeflow_volcano.problems import Problem
-from kubeflow_volcano.text import did_you_mean
+from kubeflow_volcano.rollout.settings.own_patches import validate_components
 
 __all__ = ["Placement", "PlacementSettings", "validate_placement"]
 
@@ -65,14 +65,8 @@ def validate_placement(placement: PlacementSettings, chosen: Collection[str]) ->
     general = Placement(placement.node_selector, placement.tolerations, placement.priority_class)
     yield from _terms("kubeflow_placement", general)
     for name, own in placement.components.items():
-        where = f"kubeflow_placement.components.{name}"
-        yield from _terms(where, own)
-        if name not in chosen:
-            yield Problem(
-                f"{where}, which is no chosen component.{did_you_mean(name, chosen)}",
-                f"one of: {', '.join(sorted(chosen))}.",
-                "correct the name, choose the component, or remove its placement.",
-            )
+        yield from _terms(f"kubeflow_placement.components.{name}", own)
+        yield from validate_components("kubeflow_placement.components", [name], chosen, "placement")
 
 
 def _terms(where: str, terms: Placement) -> Iterator[Problem]:
