@@ -168,17 +168,20 @@ class Cluster(Connection):
         fields: str = "",
         size: int = _PAGE,
         brief: bool = False,
+        cached: bool = False,
         trim: Trim | None = None,
         deadline: Deadline | None = None,
     ) -> Iterator[Listing]:
         """The objects of a kind in pages. If the continue token expires (410 Gone), the listing begins again.
+
+        `cached` accepts what the server's watch cache holds, which may lag behind etcd: one page, whatever the `size`.
 
         Raises:
             NotServed: the server does not serve the kind.
         """
         path = self.resource(api_version, kind).path(namespace)
         accept = BRIEF_LIST if brief else WHOLE
-        query = {"limit": str(size)} | _selectors(labels, fields)
+        query = {"limit": str(size)} | _selectors(labels, fields) | ({"resourceVersion": "0"} if cached else {})
         restarted = False
         while True:
             try:
@@ -200,6 +203,7 @@ class Cluster(Connection):
             if not token:
                 return
             query["continue"] = token
+            query.pop("resourceVersion", None)  # the token names one
 
     def create(self, obj: Object, *, dry_run: bool = False, deadline: Deadline | None = None) -> Object:
         """Create an object. After a retry, AlreadyExists may mean that this call created it."""

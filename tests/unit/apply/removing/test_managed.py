@@ -59,3 +59,16 @@ def test_an_object_without_fields_is_known_by_its_uid_unless_others_manage_it(ap
     )
     assert names(found) == {"bare", "token"}
     assert names(managed_objects(api.connect(), "us", Deadline(5), kinds={("", "ServiceAccount")})) == set()
+
+
+def test_crds_are_looked_up_in_the_cache_and_all_else_in_etcd(api: Any) -> None:
+    serve(api, live("ours", ("us", "Apply")))
+    crds = {"responseKind": {"kind": "CustomResourceDefinition"}, "resource": "customresourcedefinitions"}
+    version = {"version": "v1", "resources": [{**crds, "scope": "Cluster", "verbs": VERBS}]}
+    group = {"metadata": {"name": "apiextensions.k8s.io"}, "versions": [version]}
+    api.on("GET", "/apis", api.reply(body={"kind": "APIGroupDiscoveryList", "items": [group]}))
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    api.on("GET", path, api.reply(body={"metadata": {"resourceVersion": "1"}, "items": [live("crd", ("us", "Apply"))]}))
+    assert names(managed_objects(api.connect(), "us", Deadline(5))) == {"ours", "crd"}
+    assert [item.query.get("resourceVersion") for item in api.seen("GET", path)] == ["0"]
+    assert [item.query.get("resourceVersion") for item in api.seen("GET", "/api/v1/serviceaccounts")] == [None]

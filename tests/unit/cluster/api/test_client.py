@@ -145,6 +145,19 @@ def test_lists_are_read_page_by_page(api: Any) -> None:
     assert second.query["continue"] == "token"
 
 
+def test_a_list_from_the_cache_names_its_version_only_where_no_token_does(api: Any) -> None:
+    """The API server refuses a request that names both (a cache may answer in pages after all)."""
+
+    def page(more: str) -> Any:
+        return api.reply(body={"metadata": {"resourceVersion": "7", "continue": more}, "items": []})
+
+    api.on("GET", MAPS, page("token"), page(""))
+    assert len([*api.connect().pages("v1", "ConfigMap", namespace="ns", cached=True)]) == 2
+    first, second = api.seen("GET", MAPS)
+    assert first.query["resourceVersion"] == "0"
+    assert "resourceVersion" not in second.query
+
+
 def test_apply_sends_the_object_under_its_manager(api: Any) -> None:
     api.on("PATCH", ONE, good(api))
     api.connect().apply(OBJECT, manager="me", force=True, dry_run=True)
