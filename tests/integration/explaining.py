@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from kubeflow_volcano.catalog.images.probes import PAUSE
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.validators.explain.model import Explanation, Finding, State
 from kubeflow_volcano.validators.explain.reading.situation import read_situation
+from kubeflow_volcano.validators.explain.rendering import document, render
 from kubeflow_volcano.validators.explain.stages import explain
 from tests.waiting import at_last, until
 
@@ -22,6 +24,7 @@ _KINDS = (
     *(("kubeflow.org/v1", kind) for kind in ("MPIJob", "PyTorchJob", "TFJob")),
     ("batch.volcano.sh/v1alpha1", "Job"),
 )
+_Answer = TypeVar("_Answer")
 
 
 def job(name: str, roles: dict[str, int], container: Object = LITTLE, kind: str = "PyTorchJob", **spec: Any) -> Object:
@@ -63,10 +66,11 @@ class Jobs:
         ref = self.ref(name)
         live = self.cluster.get(ref)
         assert live is not None
-        self.cluster.delete(ref, uid=live["metadata"]["uid"])
+        # In the background the job is gone first, and an operator that has not seen it yet makes its PodGroup again:
+        # it would be taken for that of the next job of this name, and then deleted.
+        self.cluster.delete(ref, uid=live["metadata"]["uid"], propagation="Foreground")
         until(lambda: self.cluster.get(ref) is None)
         until(lambda: not self.of_job(name))
-        # Its PodGroup would be taken for that of the next job of this name, and then deleted.
         until(lambda: not self._groups_of(live["metadata"]["uid"]))
 
     def _groups_of(self, uid: str) -> list[Object]:
@@ -83,14 +87,28 @@ class Jobs:
     def cause(self, name: str, reason: str) -> Finding:
         """The only cause, once it is this one."""
 
-        def found() -> Finding | None:
-            causes = [item for item in self.explained(name).findings if item.blocks]
+        def found(explanation: Explanation) -> Finding | None:
+            causes = [item for item in explanation.findings if item.blocks]
             return causes[0] if [item.reason for item in causes] == [reason] else None
 
-        return until(found, every=1)
+        return self._until(name, found)
 
     def starts(self, name: str) -> None:
-        until(lambda: self.explained(name).state is State.STARTED, every=1)
+        self._until(name, lambda explanation: explanation.state is State.STARTED)
+
+    def _until(self, name: str, found: Callable[[Explanation], _Answer | None]) -> _Answer:
+        """As `until`, but what fails shows what explain says."""
+        last = self.explained(name)
+
+        def asked() -> _Answer | None:
+            nonlocal last
+            last = self.explained(name)
+            return found(last)
+
+        try:
+            return until(asked, every=1)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{render(document(last))}") from error
 
     def stays(self, name: str, seconds: float = 15) -> None:
         """No pod of it gets a node, for some seconds."""
