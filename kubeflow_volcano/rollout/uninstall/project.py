@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from kubeflow_volcano.apply.removing.contents import contents_of
 from kubeflow_volcano.apply.removing.ending import wait_for_end
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.applied_objects import APPLIED_OBJECTS
+from kubeflow_volcano.cluster.applied_objects import APPLIED_OBJECTS, Place
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import Progress
@@ -29,8 +29,12 @@ _SECONDS = 60.0
 class Project:
     """What is there of it. `kept` says why it stays; it goes if that is empty."""
 
-    def __init__(self, cluster: Cluster, *, whole: bool, needed: str, data: Sequence[str]) -> None:
+    def __init__(
+        self, cluster: Cluster, *, whole: bool, needed: str, data: Sequence[str], gone: Collection[Ref] = ()
+    ) -> None:
         """`needed` says for what its record is still needed; empty if for nothing.
+
+        `gone` are objects that a run with check only foretells to be gone.
 
         Raises:
             ApiError: the API server does not answer.
@@ -38,6 +42,7 @@ class Project:
         self._cluster = cluster
         self._space = cluster.get(_SPACE)
         self._own = [live for ref in _OWN if (live := cluster.get(ref))] if self._space and whole else []
+        self._gone = {Place.of(ref) for ref in (*gone, *_OWN)}
         self._secret_goes = str(SECRET) in data
         self.kept = tuple(self._reasons(needed)) if self._space and whole else ()
         self._whole = whole
@@ -95,4 +100,4 @@ class Project:
 
     def _others(self) -> list[Object]:
         found = contents_of(self._cluster, [NAMESPACE], Deadline(_SECONDS))
-        return [item for item in found.objects.get(NAMESPACE, ()) if Ref.of(item) not in _OWN]
+        return [item for item in found.objects.get(NAMESPACE, ()) if Place.of(Ref.of(item)) not in self._gone]

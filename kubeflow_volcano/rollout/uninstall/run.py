@@ -166,7 +166,8 @@ class _Run:
         stay = len(self.kept or self.plan.kept) + len(self.waiting)
         needed = "not everything could be removed" if self.problems else ""
         needed = f"{counted(stay, 'object')} of ours stay" if stay else needed
-        return Project(self.cluster, whole=self.whole, needed=needed, data=self.settings.uninstall.data)
+        gone = [item.ref for item in self.outcomes if item.action is Action.REMOVED]
+        return Project(self.cluster, whole=self.whole, needed=needed, data=self.settings.uninstall.data, gone=gone)
 
     def finish(self, project: Project, started: Deadline) -> Uninstalled:
         """Remove the project itself, and sum up."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kubeflow_volcano.apply.removing.contents import Contents
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.state.lock import LEASE
@@ -46,13 +47,18 @@ FREE = live(LEASE, spec={"holderIdentity": "", "renewTime": "2026-01-01T00:00:00
 
 
 @pytest.fixture(autouse=True)
-def _others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Project, "_others", lambda _: [])
+def inside(monkeypatch: pytest.MonkeyPatch) -> list[Object]:
+    """What else is in the namespace."""
+    found: list[Object] = []
+    monkeypatch.setattr(project, "contents_of", lambda *_: Contents({SPACE.name: tuple(found)}, {}))
+    return found
 
 
-def made(api: Api, *, whole: bool = True, needed: str = "", data: tuple[str, ...] = ()) -> Project:
+def made(
+    api: Api, *, whole: bool = True, needed: str = "", data: tuple[str, ...] = (), gone: tuple[Ref, ...] = ()
+) -> Project:
     cluster: Any = api
-    return Project(cluster, whole=whole, needed=needed, data=data)
+    return Project(cluster, whole=whole, needed=needed, data=data, gone=gone)
 
 
 def test_it_goes_last_and_whole() -> None:
@@ -77,6 +83,13 @@ def test_its_record_stays_while_it_is_needed_but_a_named_secret_goes() -> None:
     assert [item.why for item in found.kept] == ["its record is needed: 2 objects of ours stay"]
     assert found.remove(silent) == [SECRET]
     assert RECORD in api.objects
+
+
+def test_what_others_made_in_it_keeps_it_and_what_goes_before_it_does_not(inside: list[Object]) -> None:
+    cron_job = Ref("batch/v1", "CronJob", "kubeflow-volcano", "validation")
+    inside += [live(RECORD), live(cron_job)]
+    assert [item.why for item in made(Api(MADE, FREE)).kept] == ["it still has 1 object: CronJob validation"]
+    assert SPACE in made(Api(MADE, FREE), gone=(cron_job,)).going
 
 
 def test_for_single_components_it_is_left_alone() -> None:
