@@ -28,6 +28,7 @@ from kubeflow_volcano.rollout.others.owners import brought_uids, foreign_compone
 from kubeflow_volcano.rollout.patches.bare import mark_bare
 from kubeflow_volcano.rollout.patches.namespaces import label_namespaces, refused_namespaces
 from kubeflow_volcano.rollout.patches.operator_memory import keep_higher_limit
+from kubeflow_volcano.rollout.patches.pods.pull_secrets import with_pull_secrets
 from kubeflow_volcano.rollout.people.by_hand import undeclared
 from kubeflow_volcano.rollout.people.teams import unmet_teams
 from kubeflow_volcano.rollout.queues.reconcile import validate_queues
@@ -37,6 +38,7 @@ from kubeflow_volcano.rollout.scope import Scope
 from kubeflow_volcano.rollout.settings.ceded import validate_ceded
 from kubeflow_volcano.rollout.settings.kubernetes_range import require_kubernetes
 from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.rollout.state.store import NAMESPACE
 from kubeflow_volcano.rollout.storage import default_class as storage
 from kubeflow_volcano.rollout.versions.installed import installed_versions
 from kubeflow_volcano.rollout.versions.judge import require_upgrade
@@ -59,6 +61,11 @@ class Prepared:
     desired: Desired
     parts: Parts
     brought: frozenset[str]
+
+    @property
+    def whole(self) -> bool:
+        """Whether the scope has every component of the settings; only then `parts` has what is beside components."""
+        return _is_whole(self.settings, self.scope)
 
 
 def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, progress: Progress) -> Prepared:
@@ -87,7 +94,7 @@ def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, 
             problems += validate_ceded(
                 settings.ceded,
                 [obj for objects in found.parts.values() for obj in objects],
-                whole={*settings.components} <= {*scope.components},
+                whole=_is_whole(settings, scope),
             )
             problems += foreign_components(cluster, settings, scope.parts, found.parts, brought, progress=progress)
             problems += unmet_needs(cluster, settings, found.parts, progress)
@@ -105,9 +112,30 @@ def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, 
         for part in scope.parts:
             keep_higher_limit(cluster, found.parts[part.name], COMPONENT, part.version)
         parts = _parts(cluster, scope, found, check=check)
-        return Prepared(settings, scope, found, _with_namespaces(cluster, scope.parts, parts, settings), brought)
+        parts = _with_namespaces(cluster, scope.parts, parts, settings)
+        if _is_whole(settings, scope):
+            parts = {**parts, **_added(cluster, parts, settings)}
+        return Prepared(settings, scope, found, parts, brought)
     except ApiError as error:
         raise ProblemsError([*problems, refusal(cluster, error)]) from error
+
+
+def _is_whole(settings: Settings, scope: Scope) -> bool:
+    return {*settings.components} <= {*scope.components}
+
+
+def _added(cluster: Cluster, parts: Parts, settings: Settings) -> Parts:
+    """What is beside components, with pull secrets, without rights in namespaces that this cluster will not have."""
+    spaces = {obj["metadata"]["name"] for objects in parts.values() for obj in objects if obj["kind"] == "Namespace"}
+    if settings.added:
+        spaces |= {obj["metadata"]["name"] for obj in cluster.list("v1", "Namespace", brief=True).items}
+    spaces |= {"", NAMESPACE}
+    return {
+        name: with_pull_secrets(
+            name, [obj for obj in objects if obj["metadata"].get("namespace", "") in spaces], settings
+        )
+        for name, objects in settings.added.items()
+    }
 
 
 def _with_addresses(cluster: Cluster, settings: Settings, progress: Progress) -> Settings:

@@ -32,7 +32,7 @@ from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.stale.handling import StaleObjects
 from kubeflow_volcano.rollout.state.ledger import expected_seconds, record_run
 from kubeflow_volcano.rollout.state.lock import Lock
-from kubeflow_volcano.rollout.state.store import ensure_namespace
+from kubeflow_volcano.rollout.state.store import NAMESPACE, ensure_namespace
 
 __all__ = ["carry_out", "engine_for", "requirements", "roll_out"]
 
@@ -210,7 +210,7 @@ def engine_for(
         optional_webhooks=OPTIONAL_WEBHOOKS,
         makers=MAKERS,
         titles={part.name: f"{part.title} {part.version}" for part in components},
-        planned_namespaces={name for part in everything for name in part.namespaces},
+        planned_namespaces={NAMESPACE, *(name for part in everything for name in part.namespaces)},
         ceded=lambda obj: ceded_of(settings.ceded, obj),
         planned_groups={name.partition(".")[2] for part in everything for name in part.crds},
         adopted=settings.adopted,

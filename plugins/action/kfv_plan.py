@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, display, show
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.scheduled import with_schedule
 from kubeflow_volcano.rollout.plan import console
 from kubeflow_volcano.rollout.plan.build import Plan, plan
 from kubeflow_volcano.rollout.plan.files import MARKDOWN, texts_of, write
@@ -19,7 +20,7 @@ class ActionModule(Action):
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Write and show the plan. Its verdict does not fail the task: the role's gate reads `exit_code`."""
-        settings = self.settings_with_secrets(arguments["settings"])
+        settings = with_schedule(self.settings_with_secrets(arguments["settings"]))
         nodes = [str(name) for name in self.variables["groups"].get("nodes", ())]
         found = plan(settings, show, nodes)
         document = found.as_dict()

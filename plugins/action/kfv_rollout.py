@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, warn
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.scheduled import with_schedule
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.experiment.interruption import interruptible
 from kubeflow_volcano.rollout.access.way_in import way_in
@@ -22,7 +23,7 @@ class ActionModule(Action):
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Report what became of each object; failed if one was refused or did not become ready."""
-        settings = self.settings_with_secrets(arguments["settings"])
+        settings = with_schedule(self.settings_with_secrets(arguments["settings"]))
         cluster = Cluster.connect(settings.kubeconfig, settings.context)
         with interruptible():  # releases the lock
             done = roll_out(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, plain, warn
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.scheduled import with_schedule
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.experiment.interruption import interruptible
 from kubeflow_volcano.problems import InvalidInput, Problem
@@ -30,7 +31,7 @@ class ActionModule(Action):
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Without a plan make one; with it upgrade."""
-        settings = self.settings_with_secrets(arguments["settings"])
+        settings = with_schedule(self.settings_with_secrets(arguments["settings"]))
         settings = replace(settings, prune=settings.prune or arguments["prune"])
         cluster = Cluster.connect(settings.kubeconfig, settings.context)
         directory = Path(arguments["report_directory"]).expanduser()

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kubeflow_volcano.catalog.gangs import GANG_SCHEDULERS
+from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
 from kubeflow_volcano.catalog.read import releases
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.validators.cli.registry_logins import registry_logins
@@ -173,6 +174,7 @@ def _installation(group: argparse._ArgumentGroup) -> None:
     _repeatable(group, "--exclude", "NAME[,…]", "without these components")
     _repeatable(group, "--existing", "NAME[,…]", "components of others: only what the rest needs is expected")
     _text(group, "--volcano-version", "V", "default: the release's version")
+    _text(group, "--scheduler-plugins-version", "V", "default: the release's version")
     _text(group, "--local-path-version", "V", "default: the release's version")
     _text(group, "--operator-version", "V", "needed if its image has no version")
     group.add_argument(
@@ -208,6 +210,10 @@ def _selection(group: argparse._ArgumentGroup) -> None:
         help="file of mode 0600 with the password, or with a roll-out's account",
     )
     _text(group, "--gateway-url", "URL", "default: a pod of the gateway, through the API server")
+    group.add_argument("--pause-image", default=PAUSE, metavar="IMAGE", help="for probes of scheduling (%(default)s)")
+    group.add_argument(
+        "--busybox-image", default=BUSYBOX, metavar="IMAGE", help="for probes of storage and network (%(default)s)"
+    )
     group.add_argument(
         "--registry-authfile",
         type=Path,
@@ -247,6 +253,7 @@ def options(parsed: argparse.Namespace) -> Options:
         user_namespace=parsed.user_namespace,
         published_password=parsed.published_password,
         volcano_version=_version(parsed.volcano_version),
+        scheduler_plugins_version=_version(parsed.scheduler_plugins_version),
         local_path_version=_version(parsed.local_path_version),
         operator_version=_version(parsed.operator_version),
         gang_scheduler=parsed.gang_scheduler,
@@ -264,6 +271,8 @@ def options(parsed: argparse.Namespace) -> Options:
         login_as=parsed.login_as,
         login_password_file=parsed.login_password_file,
         gateway_url=parsed.gateway_url,
+        pause_image=parsed.pause_image,
+        busybox_image=parsed.busybox_image,
         registry_logins=registry_logins(parsed.registry_authfile),
         strict=parsed.strict,
         stability_seconds=parsed.stability_seconds,

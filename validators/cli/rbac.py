@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 import yaml
@@ -12,6 +12,7 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.validators.checks import CHECKS
+from kubeflow_volcano.validators.core.check import Check
 from kubeflow_volcano.validators.core.expectations import Expectations
 from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.reading.permissions import for_gang, placed
@@ -19,10 +20,10 @@ from kubeflow_volcano.validators.run.options import AUTO, Options, expectations_
 from kubeflow_volcano.validators.run.selection import select
 from kubeflow_volcano.validators.subjects.gang.operators import OPERATORS
 
-__all__ = ["NAME", "manifests", "render"]
+__all__ = ["NAME", "manifests", "render", "rules_of"]
 
 NAME = "kubeflow-volcano-validators"
-"""Name of every role and binding."""
+"""Name of every role and binding that is printed."""
 
 _OPERATORS = Rule("list", "apps", "deployments")
 """Detects the release: the version is in the image of the training operator."""
@@ -53,11 +54,9 @@ def render(options: Options, account: str) -> str:
         raise InvalidInput(
             Problem(f"--service-account {account}.", "NAMESPACE/NAME.", "name the ServiceAccount of the validation.")
         )
-    chosen = [item for item in select(CHECKS, options.select) if not item.opt_in or item.opt_in in options.asked]
     cluster = Cluster.connect(options.kubeconfig, options.context) if options.release == AUTO else None
     expectations, _ = expectations_of(options, cluster)
-    checks = for_gang(chosen, expectations.gang)
-    rules = placed(checks, expectations, probe_namespace=options.probe_namespace, read_only=options.read_only)
+    checks, rules = _needed(options, expectations)
     if cluster is not None:
         rules = _with_release_detection(rules, expectations)
     head = _HEAD.format(
@@ -71,6 +70,24 @@ def render(options: Options, account: str) -> str:
     return head + yaml.safe_dump_all(manifests(rules, namespace, name), sort_keys=False, explicit_start=True, width=120)
 
 
+def rules_of(options: Options) -> Mapping[str, AbstractSet[Rule]]:
+    """The rules of a run whose options name release and gang scheduler, by namespace; no cluster is asked.
+
+    Raises:
+        InvalidInput: the options are invalid.
+    """
+    expectations, _ = expectations_of(options, None)
+    return _needed(options, expectations)[1]
+
+
+def _needed(options: Options, expectations: Expectations) -> tuple[Sequence[Check], Mapping[str, AbstractSet[Rule]]]:
+    """The checks of a run, and the rules that they need."""
+    chosen = [item for item in select(CHECKS, options.select) if not item.opt_in or item.opt_in in options.asked]
+    checks = for_gang(chosen, expectations.gang)
+    rules = placed(checks, expectations, probe_namespace=options.probe_namespace, read_only=options.read_only)
+    return checks, rules
+
+
 def _with_release_detection(
     rules: Mapping[str, AbstractSet[Rule]], expectations: Expectations
 ) -> Mapping[str, AbstractSet[Rule]]:
@@ -81,19 +98,21 @@ def _with_release_detection(
     return {**rules, **{home: {*rules.get(home, ()), _OPERATORS} for home in homes}}
 
 
-def manifests(rules: Mapping[str, AbstractSet[Rule]], namespace: str, name: str) -> Iterator[Object]:
-    """Roles and bindings for rules by namespace, for the ServiceAccount of that namespace and name."""
+def manifests(
+    rules: Mapping[str, AbstractSet[Rule]], namespace: str, name: str, *, role: str = NAME
+) -> Iterator[Object]:
+    """Roles and bindings named `role` for rules by namespace, for the ServiceAccount of that namespace and name."""
     for where, wanted in rules.items():
         if not wanted:
             continue
         kind = "Role" if where else "ClusterRole"
-        meta = {"name": NAME} | ({"namespace": where} if where else {})
+        meta = {"name": role} | ({"namespace": where} if where else {})
         yield {"apiVersion": _API, "kind": kind, "metadata": dict(meta), "rules": list(_policies(wanted))}
         yield {
             "apiVersion": _API,
             "kind": f"{kind}Binding",
             "metadata": dict(meta),
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": NAME},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role},
             "subjects": [{"kind": "ServiceAccount", "namespace": namespace, "name": name}],
         }
 

@@ -32,7 +32,14 @@ from kubeflow_volcano.rollout.plan.defects import defects_of, judge_defects
 from kubeflow_volcano.rollout.plan.findings import Finding, Verdict, exit_code, worst
 from kubeflow_volcano.rollout.plan.order import Wave, waves
 from kubeflow_volcano.rollout.plan.resources import Claimed, Requests, claims_of, requests_of
-from kubeflow_volcano.rollout.plan.steps import ceded_fields, gang_of, hosts_of, queues_of, steps_of
+from kubeflow_volcano.rollout.plan.steps import (
+    ceded_fields,
+    gang_of,
+    hosts_of,
+    queues_of,
+    scheduled_validation,
+    steps_of,
+)
 from kubeflow_volcano.rollout.plan.upgrades import judge_upgrades
 from kubeflow_volcano.rollout.run import requirements
 from kubeflow_volcano.rollout.settings.ceded import validate_ceded
@@ -98,6 +105,7 @@ class Plan:
             "ceded": list(ceded_fields(settings, parts)),
             "account": account_of(settings),
             "teams": list(teams_of(settings)),
+            "validation": scheduled_validation(settings),
             "resources": self._resources(),
             "images": self.images.as_dict(),
             "defects": [_defect(item) for item in defects_of(settings)],

@@ -7,7 +7,7 @@ from typing import Any
 
 from kubeflow_volcano.text import counted, few, table
 
-__all__ = ["queue_words", "render"]
+__all__ = ["queue_words", "render", "validation_words"]
 
 _MARKS = {"pass": "✓", "warn": "!", "fail": "✗"}
 _MOST_DETAILS = 5
@@ -36,6 +36,8 @@ def render(document: Mapping[str, Any], files: Mapping[str, str]) -> str:
     closed = [f"queue {item['queue']}: {queue_words(item)}" for item in document["queues"] if item["state"] != "open"]
     closed += [f"left to others: component {name}, which must be there" for name in document["existing"]]
     closed += [f"left to others: {item['object']} {', '.join(item['paths'])}" for item in document["ceded"]]
+    if validation := document["validation"]:
+        closed.append(validation_words(validation))
     lines += [*map(_line, closed), ""] if closed else []
     for item in document["findings"]:
         lines.append(_line(f"{_MARKS[item['verdict']]} {item['title']}: {item['found']}"))
@@ -62,6 +64,15 @@ def queue_words(queue: Mapping[str, Any]) -> str:
             "refused if no roll-out created it"
         )
     return "open"
+
+
+def validation_words(validation: Mapping[str, Any]) -> str:
+    """The validation on a schedule, for a person."""
+    how = "with" if validation["probes"] else "without"
+    return (
+        f"validates itself at {validation['schedule']} {how} probes: {counted(len(validation['objects']), 'object')} "
+        f"more, image {validation['image']}"
+    )
 
 
 def _line(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from kubeflow_volcano.rollout.plan.console import queue_words
+from kubeflow_volcano.rollout.plan.console import queue_words, validation_words
 from kubeflow_volcano.text import counted
 
 __all__ = ["render"]
@@ -56,6 +56,8 @@ def _head(document: Document) -> str:
         sums,
         f"- gang scheduling: {gang['scheduler']}{_gang(gang)}",
     ]
+    if validation := document["validation"]:
+        lines.append(f"- {validation_words(validation)}")
     if account:
         shown = f"; this prints it: {_code(account['command'])}" if account["command"] else ""
         lines.append(f"- {account['email']} owns {account['namespace']}; password: {account['password']}{shown}")

@@ -1,4 +1,4 @@
-"""What the plan shows: components in order, gang scheduling, queues, fields left to others, hosts."""
+"""What the plan shows: components in order, gang scheduling, queues, fields left to others, a validation, hosts."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from kubeflow_volcano.rollout.manifests.downloads import without_credentials
 from kubeflow_volcano.rollout.settings.ceded import ceded_of
 from kubeflow_volcano.rollout.settings.queue_states import QueueState, wanted_states
 from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.rollout.settings.validation.schedule import PART
 
-__all__ = ["ceded_fields", "gang_of", "hosts_of", "queues_of", "source_of", "steps_of"]
+__all__ = ["ceded_fields", "gang_of", "hosts_of", "queues_of", "scheduled_validation", "source_of", "steps_of"]
 
 _WITHOUT = (
     "The group nodes is empty, so no host is set up. Images are renamed in manifests only; kernel settings, container "
@@ -98,6 +99,19 @@ def ceded_fields(settings: Settings, parts: Mapping[str, Sequence[Object]]) -> I
     for obj in (obj for objects in parts.values() for obj in objects):
         if pointers := ceded_of(settings.ceded, normalize(obj)):
             yield {"object": str(Ref.of(obj)), "paths": [as_text(pointer) for pointer in pointers]}
+
+
+def scheduled_validation(settings: Settings) -> dict[str, Any] | None:
+    """The CronJob with its rights, if the inventory has a schedule."""
+    asked = settings.scheduled
+    if not asked.schedule:
+        return None
+    return {
+        "schedule": asked.schedule,
+        "image": asked.image,
+        "probes": asked.probes,
+        "objects": [str(Ref.of(obj)) for obj in settings.added.get(PART, ())],
+    }
 
 
 def hosts_of(nodes: Sequence[str]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeVar
 from kubeflow_volcano.catalog import read
 from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, VOLCANO
 from kubeflow_volcano.catalog.model import Component, Release, Source
+from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.decode import SAME, Key, Parsed, decode
 from kubeflow_volcano.directories import cache_directory
 from kubeflow_volcano.problems import InvalidInput, Problem
@@ -37,6 +38,7 @@ from kubeflow_volcano.rollout.settings.pods.proxy import ProxySettings, validate
 from kubeflow_volcano.rollout.settings.storage import StorageSettings, validate_static_volumes
 from kubeflow_volcano.rollout.settings.uninstall import UninstallSettings, uninstall_settings, validate_uninstall
 from kubeflow_volcano.rollout.settings.user import Account, UserSettings, validate_password
+from kubeflow_volcano.rollout.settings.validation.schedule import ScheduleSettings, validate_schedule
 from kubeflow_volcano.rollout.settings.variables import GivenPath, OptionalPath, OptionalText, complete, defaults
 from kubeflow_volcano.rollout.settings.volcano import (
     AvailabilitySettings,
@@ -122,6 +124,7 @@ class Settings:
     availability: Annotated[AvailabilitySettings, SAME]
     pod_webhooks: Annotated[PodWebhookSettings, SAME]
     uninstall: Annotated[UninstallSettings, SAME]
+    scheduled: Annotated[ScheduleSettings, SAME]
     kustomize: Path
     kustomize_version: str
     own_kustomize: Annotated[bool, Key("kustomize_binary"), Parsed(bool)]
@@ -131,6 +134,8 @@ class Settings:
     """Known once there is a cluster to read it from; see account/stored.py."""
     cluster_addresses: tuple[str, ...] = ()
     """Likewise, for the proxy; see cluster/addresses.py."""
+    added: Mapping[str, tuple[Object, ...]] = field(default_factory=dict)
+    """Objects that come beside those of components, by part; see settings/validation."""
 
     def component(self, name: str) -> Component:
         """The component of that name, chosen or not.
@@ -214,6 +219,7 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
     )
     problems += validate_credentials(settings.credentials, settings.mirror)
     problems += validate_proxy(settings.proxy)
+    problems += validate_schedule(settings.scheduled, settings.credentials)
     problems += validate_versions(release, settings.volcano, version)
     try:
         settings = replace(settings, components=_chosen(values, settings))

@@ -16,6 +16,7 @@ from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.others.owners import places_of_existing
 from kubeflow_volcano.rollout.prepare import Prepared
 from kubeflow_volcano.rollout.settings.queue_states import wanted_states
+from kubeflow_volcano.rollout.settings.validation.schedule import PART
 from kubeflow_volcano.rollout.stale.find import Stale, find_stale, unserved_webhooks
 from kubeflow_volcano.rollout.stale.held import explain_held
 from kubeflow_volcano.rollout.state.inventory import Applied, merged, read_inventory, write_inventory
@@ -52,12 +53,13 @@ class StaleObjects:
         self._versions = {part.name: settings.version_of(part) for part in scope.parts}
         self._components = (*settings.components, *settings.release.components.values())
         self._wired = {part.name for part in scope.wired}
-        whole = {part.name for part in scope.components}
+        self._versions[PART] = settings.release.version
+        whole = {part.name for part in scope.components} | ({PART} if prepared.whole else set())
         found = find_stale(
             engine.cluster,
             self._inventory,
             self._declared,
-            chosen={part.name for part in settings.components} | whole | self._wired,
+            chosen={part.name for part in settings.components} | {PART} | whole | self._wired,
             whole=whole,
             existing=settings.existing,
             of_existing=places_of_existing(settings),
@@ -73,8 +75,12 @@ class StaleObjects:
         self._remove([*unserved_webhooks(self._engine.cluster, self._left, self._declared)])
 
     def prune(self) -> None:
-        """Remove the stale objects if `kubeflow_prune` is true, the guarded ones only if they are named."""
+        """Remove the stale objects if `kubeflow_prune` is true, the guarded ones only if they are named.
+
+        What came beside components is this project's alone, and goes with the variable that declared it.
+        """
         self._drop_removed()
+        self._remove([item for item in self._left if item.component == PART])
         if self._prune:
             self._remove(
                 [item for item in self._left if item.ref.kind not in GUARDED_KINDS or str(item.ref) in self._named]

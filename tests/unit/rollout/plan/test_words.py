@@ -43,6 +43,7 @@ def document() -> dict[str, Any]:
         },
         "queues": [],
         "teams": [],
+        "validation": None,
         "existing": ["cert-manager"],
         "ceded": [{"object": "Deployment n/a", "paths": ["/spec/replicas", "/spec/paused"]}],
         "source": "s",
@@ -100,3 +101,12 @@ def test_queues_that_are_shut_or_go_are_told() -> None:
     assert "## Queues\n" in page
     assert "\n| a | open |\n| b | closed: " in page
     assert "## Queues" not in markdown.render(document())
+
+
+def test_a_validation_on_a_schedule_is_told_with_the_objects_that_it_adds() -> None:
+    asked = {"schedule": "0 6 * * *", "image": "r.example.org/kfv:1", "probes": False, "objects": ["CronJob n/a"]}
+    planned = document() | {"validation": asked}
+    told = "validates itself at 0 6 * * * without probes: 1 object more, image r.example.org/kfv:1"
+    assert f"\n{told}\n" in console.render(planned, {})
+    assert f"\n- {told}\n" in markdown.render(planned)
+    assert "validates itself" not in console.render(document(), {}) + markdown.render(document())

@@ -1,0 +1,1 @@
+"""What the inventory says about validations that the cluster runs itself."""
