@@ -26,7 +26,7 @@ __all__ = ["INSTALLED", "commands", "problems_of_commands", "problems_of_variabl
 
 _PROGRAMS = frozenset(["$EDITOR", "base64", "cat", "cd", "cp", "date", "echo", "export", "git", "grep", "kubectl"])
 _PROGRAMS |= {".", "ansible-builder", "ansible-galaxy", "kustomize", "pip", "python3", "sed", "sha256sum"}
-_PROGRAMS |= {"skopeo", "sleep"}
+_PROGRAMS |= {"podman", "skopeo", "sleep"}
 _PUNCTUATION = "();&|"
 _MADE_BY_READERS = ("mine", "new")
 """Inventories that pages tell to make."""

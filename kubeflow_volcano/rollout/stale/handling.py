@@ -77,7 +77,7 @@ class StaleObjects:
     def prune(self) -> None:
         """Remove the stale objects if `kubeflow_prune` is true, the guarded ones only if they are named.
 
-        What came beside components is this project's alone, and goes with the variable that declared it.
+        What came beside components is this project's alone, and is removed once no variable declares it.
         """
         self._drop_removed()
         self._remove([item for item in self._left if item.component == PART])

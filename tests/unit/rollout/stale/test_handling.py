@@ -62,6 +62,7 @@ def test_a_declared_object_is_looked_for_where_the_api_server_has_it(
         settings=parse({}),
         scope=SimpleNamespace(parts=(), wired=(), components=()),
         desired=SimpleNamespace(parts={"pipelines": (declared,)}),
+        whole=False,
     )
     handling.StaleObjects(engine, prepared)
     assert compared == [place]

@@ -1,0 +1,187 @@
+"""Pods of the real node pull from a registry that wants a sign-in: the CNCF distribution's, of Debian's package."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import bcrypt
+import pytest
+import yaml
+
+from kubeflow_volcano.apply.result import Action
+from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.metadata import SIMULATED_NODE
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.directories import cache_directory
+from kubeflow_volcano.progress import silent
+from kubeflow_volcano.rehearsal.node.cgroups import NodeCgroup, read_layout
+from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
+from kubeflow_volcano.rollout.settings.settings import parse
+from kubeflow_volcano.validators.run.runner import Options, validate
+from tests.hosts.test_registry import package
+from tests.integration.breaking import space
+from tests.integration.rolling import roll_out
+from tests.waiting import until
+
+pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(900)]
+
+HOST = "registry.example.test"
+PORT = 5055
+USER, PASSWORD = "robot", "of-the-registry"
+PROVISIONER = Ref("apps/v1", "Deployment", "local-path-storage", "local-path-provisioner")
+
+
+@dataclass
+class Node:
+    """The real node of a rehearsal cluster, entered by its namespaces."""
+
+    paths: ClusterPaths
+    pid: int
+
+    def command(self, *words: str | Path) -> list[str | Path]:
+        return ["nsenter", f"--target={self.pid}", "--net", *words]
+
+    @property
+    def resolver(self) -> Path:
+        return self.paths.root / "etc/containerd/certs.d" / HOST
+
+
+@pytest.fixture(scope="module")
+def node(kubeconfig: Path) -> Node:
+    paths = ClusterPaths.of(kubeconfig.parent.name)
+    pid = NodeCgroup(read_layout(), paths.cgroup).first_process()
+    assert pid
+    return Node(paths, pid)
+
+
+@pytest.fixture(scope="module")
+def registry(node: Node, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Its access log. It listens on the node's loopback; containerd is told where its name leads."""
+    home = tmp_path_factory.mktemp("registry")
+    (home / "users").write_text(f"{USER}:{bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()}\n")
+    config = {
+        "version": 0.1,
+        "log": {"accesslog": {"disabled": False}, "level": "warn"},
+        "storage": {"filesystem": {"rootdirectory": str(home / "store")}},
+        "http": {"addr": f"127.0.0.1:{PORT}"},
+        "auth": {"htpasswd": {"realm": "own", "path": str(home / "users")}},
+    }
+    (home / "config.yml").write_text(yaml.safe_dump(config))
+    program = package("docker-registry", "usr/bin/docker-registry")
+    with (home / "log").open("wb") as log:
+        serving = subprocess.Popen(
+            node.command(program, "serve", home / "config.yml"), stdout=log, stderr=subprocess.STDOUT
+        )
+    try:
+        address = f"http://127.0.0.1:{PORT}"
+        until(lambda: subprocess.run(node.command("curl", "-s", f"{address}/v2/"), check=False).returncode == 0)
+        fill(node, home)
+        node.resolver.mkdir()
+        (node.resolver / "hosts.toml").write_text(
+            f'server = "{address}"\n[host."{address}"]\ncapabilities = ["pull", "resolve"]\n'
+        )
+        yield home / "log"
+    finally:
+        serving.kill()
+        serving.wait()
+        with contextlib.suppress(FileNotFoundError):
+            (node.resolver / "hosts.toml").unlink()
+            node.resolver.rmdir()
+
+
+def fill(node: Node, home: Path) -> None:
+    """Copy the cluster's own images of storage and probes under the names that a mirror gives them."""
+    store = cache_directory() / "images" / RehearsalSpec().generation
+    index = yaml.safe_load((store / "index.json").read_text())
+    names = [item["annotations"]["org.opencontainers.image.ref.name"] for item in index["manifests"]]
+    wanted = [name for name in names if "local-path" in name or "/busybox:" in name or name == PAUSE]
+    assert len(wanted) >= 3
+    for name in wanted:
+        target = f"docker://127.0.0.1:{PORT}/{name}"
+        copy = ["skopeo", "copy", "--quiet", "--dest-tls-verify=false", "--dest-creds", f"{USER}:{PASSWORD}"]
+        subprocess.run(node.command(*copy, f"oci:{store}:{name}", target), check=True, cwd=home)
+
+
+def real(cluster: Cluster) -> str:
+    found = cluster.list("v1", "Node").items
+    simulated = (SIMULATED_NODE in (item["metadata"].get("annotations") or {}) for item in found)
+    return next(str(item["metadata"]["name"]) for item, other in zip(found, simulated, strict=True) if not other)
+
+
+def variables(kubeconfig: Path, password: str = PASSWORD) -> dict[str, Any]:
+    storage = kubeconfig.parent / "upstream/local-path-provisioner/deploy/local-path-storage.yaml"
+    return {
+        "kubeflow_components": ["local-path"],
+        "local_path_source": str(storage),
+        "kustomize_binary": str(kubeconfig.parent / "bin/kustomize"),
+        "image_mirror_mode": "registry",
+        "image_mirror_registry": HOST,
+        "image_mirror_credentials": [{"registry": HOST, "username": USER, "password": password}],
+    }
+
+
+def rolled(cluster: Cluster, given: dict[str, Any]) -> list[str]:
+    settings = parse(given)
+    done = roll_out(cluster, settings, settings.components, check=False, progress=silent)
+    assert done.problems == ()
+    return [f"{item.ref} {item.action}" for item in done.outcomes if item.action is not Action.UNCHANGED]
+
+
+@pytest.fixture
+def _storage_as_before(cluster: Cluster, kubeconfig: Path) -> Iterator[None]:
+    yield
+    own = {name: value for name, value in variables(kubeconfig).items() if not name.startswith("image_mirror")}
+    rolled(cluster, own | {"kubeflow_prune": True})
+
+
+def pulled(cluster: Cluster, namespace: str) -> set[str]:
+    """What the kubelet has pulled for pods of a namespace, by its events."""
+    events = cluster.list("v1", "Event", namespace=namespace, fields="reason=Pulled").items
+    return {item["message"] for item in events if "Successfully pulled" in item["message"]}
+
+
+def refused(cluster: Cluster, namespace: str) -> str:
+    """What the kubelet says of an image that it could not pull."""
+    events = cluster.list("v1", "Event", namespace=namespace, fields="reason=Failed").items
+    return "\n".join(item["message"] for item in events)
+
+
+def test_without_a_login_it_refuses_the_node(cluster: Cluster, registry: Path) -> None:
+    """Otherwise the others would prove nothing."""
+    with space(cluster) as home:
+        container = {"name": "a", "image": f"{HOST}/{PAUSE}"}
+        spec = {"nodeName": real(cluster), "containers": [container]}
+        pod: Object = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": home}, "spec": spec}
+        cluster.create(pod)
+        found = until(lambda: refused(cluster, home))
+    assert "401" in found or "authorization failed" in found or "no basic auth credentials" in found
+    assert " 401 " in registry.read_text()
+
+
+@pytest.mark.usefixtures("_storage_as_before")
+def test_pods_of_a_component_and_of_probes_sign_in(cluster: Cluster, kubeconfig: Path, registry: Path) -> None:
+    given = variables(kubeconfig)
+    changed = rolled(cluster, given)
+    assert any(f"{PROVISIONER} " in line for line in changed)
+    assert any(HOST in message for message in pulled(cluster, PROVISIONER.namespace))
+    assert rolled(cluster, given) == []
+
+    login = json.dumps({"auths": {HOST: {"username": USER, "password": PASSWORD}}})
+    options = Options(
+        kubeconfig,
+        select=("D5", "D8", "I1"),
+        busybox_image=f"{HOST}/{BUSYBOX}",
+        pause_image=f"{HOST}/{PAUSE}",
+        stability_seconds=1,
+        report_dir=None,
+    )
+    results = validate(replace(options, registry_logins=login), silent).results
+    assert [f"{item.check.id}: {item.outcome.message}" for item in results if str(item.outcome.status) != "pass"] == []
+    assert f"/v2/{BUSYBOX.rpartition(':')[0]}/" in registry.read_text()
