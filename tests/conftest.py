@@ -32,6 +32,7 @@ LONGEST_FIRST: Sequence[str] = (
 """Where workers begin, by measured time: a long file that begins last leaves all other workers idle."""
 
 OWN_CLUSTERS = (
+    "tests/integration/test_closed_cluster.py",
     "tests/integration/test_pages_from_nothing.py",
     "tests/integration/test_rollout.py",
     "tests/integration/test_site.py",

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import bcrypt
 import pytest
-import yaml
 
 from kubeflow_volcano.apply.result import Action
 from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.metadata import SIMULATED_NODE
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.directories import cache_directory
 from kubeflow_volcano.progress import silent
-from kubeflow_volcano.rehearsal.node.cgroups import NodeCgroup, read_layout
-from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
 from kubeflow_volcano.rollout.settings.settings import parse
 from kubeflow_volcano.validators.run.runner import Options, validate
-from tests.hosts.test_registry import package
 from tests.integration.breaking import space
+from tests.integration.node_registry import NodeRegistry, image_store, serving, stored_images
 from tests.integration.rolling import roll_out
 from tests.waiting import until
 
@@ -38,75 +32,18 @@ USER, PASSWORD = "robot", "of-the-registry"
 PROVISIONER = Ref("apps/v1", "Deployment", "local-path-storage", "local-path-provisioner")
 
 
-@dataclass
-class Node:
-    """The real node of a rehearsal cluster, entered by its namespaces."""
-
-    paths: ClusterPaths
-    pid: int
-
-    def command(self, *words: str | Path) -> list[str | Path]:
-        return ["nsenter", f"--target={self.pid}", "--net", *words]
-
-    @property
-    def resolver(self) -> Path:
-        return self.paths.root / "etc/containerd/certs.d" / HOST
-
-
 @pytest.fixture(scope="module")
-def node(kubeconfig: Path) -> Node:
-    paths = ClusterPaths.of(kubeconfig.parent.name)
-    pid = NodeCgroup(read_layout(), paths.cgroup).first_process()
-    assert pid
-    return Node(paths, pid)
-
-
-@pytest.fixture(scope="module")
-def registry(node: Node, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Its access log. It listens on the node's loopback; containerd is told where its name leads."""
+def registry(kubeconfig: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NodeRegistry]:
+    """With the cluster's own images of storage and probes, under the names that a mirror gives them."""
     home = tmp_path_factory.mktemp("registry")
-    (home / "users").write_text(f"{USER}:{bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()}\n")
-    config = {
-        "version": 0.1,
-        "log": {"accesslog": {"disabled": False}, "level": "warn"},
-        "storage": {"filesystem": {"rootdirectory": str(home / "store")}},
-        "http": {"addr": f"127.0.0.1:{PORT}"},
-        "auth": {"htpasswd": {"realm": "own", "path": str(home / "users")}},
-    }
-    (home / "config.yml").write_text(yaml.safe_dump(config))
-    program = package("docker-registry", "usr/bin/docker-registry")
-    with (home / "log").open("wb") as log:
-        serving = subprocess.Popen(
-            node.command(program, "serve", home / "config.yml"), stdout=log, stderr=subprocess.STDOUT
-        )
-    try:
-        address = f"http://127.0.0.1:{PORT}"
-        until(lambda: subprocess.run(node.command("curl", "-s", f"{address}/v2/"), check=False).returncode == 0)
-        fill(node, home)
-        node.resolver.mkdir()
-        (node.resolver / "hosts.toml").write_text(
-            f'server = "{address}"\n[host."{address}"]\ncapabilities = ["pull", "resolve"]\n'
-        )
-        yield home / "log"
-    finally:
-        serving.kill()
-        serving.wait()
-        with contextlib.suppress(FileNotFoundError):
-            (node.resolver / "hosts.toml").unlink()
-            node.resolver.rmdir()
-
-
-def fill(node: Node, home: Path) -> None:
-    """Copy the cluster's own images of storage and probes under the names that a mirror gives them."""
-    store = cache_directory() / "images" / RehearsalSpec().generation
-    index = yaml.safe_load((store / "index.json").read_text())
-    names = [item["annotations"]["org.opencontainers.image.ref.name"] for item in index["manifests"]]
-    wanted = [name for name in names if "local-path" in name or "/busybox:" in name or name == PAUSE]
-    assert len(wanted) >= 3
-    for name in wanted:
-        target = f"docker://127.0.0.1:{PORT}/{name}"
-        copy = ["skopeo", "copy", "--quiet", "--dest-tls-verify=false", "--dest-creds", f"{USER}:{PASSWORD}"]
-        subprocess.run(node.command(*copy, f"oci:{store}:{name}", target), check=True, cwd=home)
+    with serving(kubeconfig.parent.name, home, PORT, HOST, {USER: PASSWORD}) as found:
+        wanted = [name for name in stored_images() if "local-path" in name or "/busybox:" in name or name == PAUSE]
+        assert len(wanted) >= 3
+        for name in wanted:
+            target = f"docker://{found.address}/{name}"
+            copy = ["skopeo", "copy", "--quiet", "--dest-tls-verify=false", "--dest-creds", f"{USER}:{PASSWORD}"]
+            subprocess.run([*found.enter, *copy, f"oci:{image_store()}:{name}", target], check=True, cwd=home)
+        yield found
 
 
 def real(cluster: Cluster) -> str:
@@ -153,7 +90,7 @@ def refused(cluster: Cluster, namespace: str) -> str:
     return "\n".join(item["message"] for item in events)
 
 
-def test_without_a_login_it_refuses_the_node(cluster: Cluster, registry: Path) -> None:
+def test_without_a_login_it_refuses_the_node(cluster: Cluster, registry: NodeRegistry) -> None:
     """Otherwise the others would prove nothing."""
     with space(cluster) as home:
         container = {"name": "a", "image": f"{HOST}/{PAUSE}"}
@@ -162,11 +99,11 @@ def test_without_a_login_it_refuses_the_node(cluster: Cluster, registry: Path) -
         cluster.create(pod)
         found = until(lambda: refused(cluster, home))
     assert "401" in found or "authorization failed" in found or "no basic auth credentials" in found
-    assert " 401 " in registry.read_text()
+    assert " 401 " in registry.log
 
 
 @pytest.mark.usefixtures("_storage_as_before")
-def test_pods_of_a_component_and_of_probes_sign_in(cluster: Cluster, kubeconfig: Path, registry: Path) -> None:
+def test_pods_of_a_component_and_of_probes_sign_in(cluster: Cluster, kubeconfig: Path, registry: NodeRegistry) -> None:
     given = variables(kubeconfig)
     changed = rolled(cluster, given)
     assert any(f"{PROVISIONER} " in line for line in changed)
@@ -184,4 +121,4 @@ def test_pods_of_a_component_and_of_probes_sign_in(cluster: Cluster, kubeconfig:
     )
     results = validate(replace(options, registry_logins=login), silent).results
     assert [f"{item.check.id}: {item.outcome.message}" for item in results if str(item.outcome.status) != "pass"] == []
-    assert f"/v2/{BUSYBOX.rpartition(':')[0]}/" in registry.read_text()
+    assert f"/v2/{BUSYBOX.rpartition(':')[0]}/" in registry.log
