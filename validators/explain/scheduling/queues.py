@@ -73,7 +73,7 @@ def _not_open(state: str, found: Object, situation: Situation) -> Finding:
     return finding(
         f"Queue{state}",
         f"queue {name} is {state}; {len(situation.pods)} of {max(situation.job.wanted, situation.minimum)} pods exist. "
-        f"{'It accepts no new pods' if missing else 'Existing pods keep running'}.",
+        f"{'It accepts no new pods' if missing else 'Existing pods stay'}.",
         needed="an Open queue.",
         todo="open the queue, or recreate the job with another one.",
         objects=[queue_ref(name)],
