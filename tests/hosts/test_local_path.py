@@ -232,6 +232,7 @@ def test_by_default_it_is_where_upstream_has_it(play: Play, hosts: list[Host]) -
     assert changed(play(local_path_base_directory=default)) == {"storage-1": 0, "storage-2": 0}
 
 
+@pytest.mark.long
 def test_a_group_of_hosts_has_a_directory_of_its_own(play: Play, hosts: list[Host]) -> None:
     own = "{{ '/data/fast' if inventory_hostname == 'storage-2' else '/data/slow' }}"
     changed(play(local_path_base_directory=own))
@@ -298,6 +299,7 @@ def test_volumes_made_in_advance_are_made_on_their_node_and_then_left_to_their_c
     assert state(hosts[0], f"{BASE}/static/kubeflow_mysql-pv-claim") == (999, 999, "2750")
 
 
+@pytest.mark.long
 def test_owners_are_told_in_one_table_and_nothing_is_repaired_unasked(play: Play, hosts: list[Host]) -> None:
     changed(play())
     for host in hosts:
@@ -334,6 +336,7 @@ def test_a_repair_gives_exactly_what_belongs_to_the_volume(play: Play, hosts: li
     assert changed(play(local_path_repair_permissions=True)) == {"storage-1": 0, "storage-2": 0}
 
 
+@pytest.mark.long
 def test_an_open_volume_is_closed_only_by_name(play: Play, hosts: list[Host]) -> None:
     changed(play())
     for host in hosts:
@@ -351,6 +354,7 @@ def test_a_claim_that_nobody_has_cannot_be_closed(play: Play, hosts: list[Host])
     assert "kubeflow/mysql-pv-claim" in told(done)
 
 
+@pytest.mark.long
 def test_a_cluster_that_does_not_answer_keeps_only_what_was_asked_of_it(
     play: Play, hosts: list[Host], tmp_path: Path
 ) -> None:

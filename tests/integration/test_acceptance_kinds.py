@@ -134,6 +134,7 @@ def remains(cluster: Cluster) -> list[str]:
     ]
 
 
+@pytest.mark.long
 def test_every_kind_is_followed_to_its_end_and_removed(release: Cluster, plane: Plane) -> None:
     with controllers(release, GOOD):
         found = judged(plane.kubeconfig, "acceptance", "I1", "I2")
@@ -147,6 +148,7 @@ def test_every_kind_is_followed_to_its_end_and_removed(release: Cluster, plane: 
     assert remains(release) == []
 
 
+@pytest.mark.long
 def test_a_pipeline_that_fails_and_a_notebook_that_never_starts_are_found_and_removed(
     release: Cluster, plane: Plane
 ) -> None:

@@ -210,6 +210,7 @@ def test_an_image_with_another_bit_does_not_reach_the_registry(upstream: Upstrea
     Bundle.open(upstream.bundle).verify()
 
 
+@pytest.mark.long
 def test_killed_at_every_image_and_continued_by_the_next_run(upstream: Upstream) -> None:
     """SIGKILL while a layer of the first, the second, … image is on its way."""
     sent: set[str] = set()

@@ -38,6 +38,8 @@ pytestmark = [pytest.mark.cluster, pytest.mark.upstream, pytest.mark.timeout(900
 
 CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 VOLCANO = "volcano"
+RELEASE = "1.9.1"
+"""Whose kinds protect each change; the others take as long each."""
 PLACES = (Path(os.environ.get("KFV_TEST_ARCHIVES", UPSTREAM)), UPSTREAM)
 WORKFLOWS = "crds/full/argoproj.io_workflows.yaml"
 ARGO = "argo-workflows-3.7.3.tar.gz"
@@ -208,7 +210,9 @@ def with_kinds_of(components: Collection[str], release: str | None) -> list[Exam
     return [example for example in examples() if all(map(exists, example.kinds))]
 
 
-@pytest.mark.parametrize("release", read.releases())
+@pytest.mark.parametrize(
+    "release", [pytest.param(name, marks=() if name == RELEASE else pytest.mark.long) for name in read.releases()]
+)
 def test_every_example_is_valid_by_the_crds_of_each_release_with_its_kinds(
     cluster: Cluster, tools: Tools, tmp_path: Path, release: str
 ) -> None:

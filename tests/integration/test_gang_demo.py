@@ -75,7 +75,8 @@ def listed(cluster: Cluster, api_version: str, kind: str) -> tuple[Object, ...]:
     return cluster.list(api_version, kind).items
 
 
-@pytest.mark.parametrize("names", [NAMES[:1], pytest.param(NAMES, marks=pytest.mark.long)], ids=["first", "all"])
+@pytest.mark.long
+@pytest.mark.parametrize("names", [NAMES[:1], NAMES], ids=["first", "all"])
 def test_every_case_comes_out_as_claimed_and_everything_is_as_before(
     kubeconfig: Path, cluster: Cluster, tmp_path: Path, names: Sequence[str]
 ) -> None:

@@ -137,6 +137,7 @@ def groups(cluster: Cluster, where: str) -> set[str]:
     }
 
 
+@pytest.mark.long
 def test_gang_scheduling_goes_off_and_on_for_the_jobs_that_come_then(cluster: Cluster, settings: Settings) -> None:
     off = replace(settings, gang_scheduler="none")
     with space(cluster) as where:

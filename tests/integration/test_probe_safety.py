@@ -201,6 +201,7 @@ def test_a_policy_that_refuses_probe_pods_leaves_the_question_open_in_its_own_wo
     assert str(found["I2"].status) == "pass"
 
 
+@pytest.mark.long
 def test_a_policy_against_gangs_everywhere_is_the_clusters_failure_and_named_once(
     cluster: Cluster, kubeconfig: Path
 ) -> None:

@@ -276,6 +276,7 @@ def test_probes_in_namespaces_of_their_own_need_exactly_what_is_printed(
     assert unexpected(recording) == []
 
 
+@pytest.mark.long
 def test_acceptance_needs_exactly_what_is_printed_when_it_is_asked_for(
     cluster: Cluster, kubeconfig: Path, account: Account, recording: Recording
 ) -> None:

@@ -13,7 +13,8 @@ import pytest
 from kubeflow_volcano.apply.waiting.webhooks import wait_for_webhooks
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
-from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.watch.waiting import wait_ready
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.validators.core.timing import Timing
@@ -28,6 +29,7 @@ from tests.waiting import until
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 HASTY = Timing(grace_seconds=4.0, settle_seconds=0.1)
+ADMISSION = Ref("apps/v1", "Deployment", "volcano-system", "volcano-admission")
 ADMISSION_JOB = Ref("batch/v1", "Job", "volcano-system", "volcano-admission-init")
 Found = tuple[str, tuple[str, ...]]
 """Reason of a finding, and its commands that change something; empty reason: there is none."""
@@ -79,9 +81,25 @@ def heal(at: Broken, remedies: Sequence[Remedy]) -> None:
             assert commands, item.name
             for command in commands:
                 run(at, item, command)
-            # What comes next may need it, and connections are refused for a moment after its pod is ready.
-            assert wait_for_webhooks(at.cluster, item.restarts, Deadline(60), silent) == ()
+            if item.restarts:
+                answer_again(at.cluster, item.restarts)
         until(lambda: not any(reason for reason, _ in findings(at, remedies).values()), 180, every=1)
+
+
+def answer_again(cluster: Cluster, restarts: Sequence[Ref]) -> None:
+    """Wait until the new pod of the admission answers alone: what comes next may need it.
+
+    Right after the command it is the old one that answers, and connections are refused while it ends.
+    """
+    found = wait_ready(cluster, [ADMISSION], Deadline(120), silent)
+    assert found[ADMISSION].ready, found
+    until(lambda: not any("deletionTimestamp" in item["metadata"] for item in pods_of(cluster, ADMISSION)))
+    assert wait_for_webhooks(cluster, restarts, Deadline(60), silent) == ()
+
+
+def pods_of(cluster: Cluster, deployment: Ref) -> Sequence[Object]:
+    pods = cluster.list("v1", "Pod", namespace=deployment.namespace).items
+    return [pod for pod in pods if pod["metadata"]["name"].startswith(f"{deployment.name}-")]
 
 
 def as_wanted(found: Mapping[str, Found], wanted: Mapping[str, str]) -> Mapping[str, Found] | None:

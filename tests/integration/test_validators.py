@@ -385,6 +385,7 @@ def role_rules(rules: Iterable[Rule]) -> list[Object]:
     return [{"apiGroups": [rule.group], "resources": [rule.resource], "verbs": [rule.verb]} for rule in rules]
 
 
+@pytest.mark.long
 @healing
 def test_the_rights_that_the_checks_declare_are_all_that_is_needed(
     kubeconfig: Path, cluster: Cluster, tmp_path: Path
