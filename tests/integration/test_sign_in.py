@@ -22,7 +22,10 @@ from kubeflow_volcano.validators.run.runner import Options, validate
 from tests.integration.breaking import space
 from tests.integration.node_registry import NodeRegistry, image_store, serving, stored_images
 from tests.integration.rolling import roll_out
+from tests.integration.test_stale import installed
 from tests.waiting import until
+
+__all__ = ["installed"]
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(900)]
 
@@ -72,10 +75,10 @@ def rolled(cluster: Cluster, given: dict[str, Any]) -> list[str]:
 
 
 @pytest.fixture
-def _storage_as_before(cluster: Cluster, kubeconfig: Path) -> Iterator[None]:
+def _storage_as_before(cluster: Cluster, installed: dict[str, Any]) -> Iterator[None]:
     yield
-    own = {name: value for name, value in variables(kubeconfig).items() if not name.startswith("image_mirror")}
-    rolled(cluster, own | {"kubeflow_prune": True})
+    # With all components: what belongs to one that is not chosen would be pruned.
+    rolled(cluster, installed | {"kubeflow_prune": True})
 
 
 def pulled(cluster: Cluster, namespace: str) -> set[str]:
