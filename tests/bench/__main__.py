@@ -62,7 +62,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     release = prepare(version, options.archives, tools.programs["kustomize"], place)
                     samples += _measured(release, tools, place, of_release, options=options, progress=progress)
                 if "gangs" in stages:
-                    gangs += placements(tools, place / "gangs", rounds=options.repeat, progress=progress)
+                    gangs += placements(
+                        tools, place / "gangs", rounds=options.repeat, progress=progress, flags=options.gang_flag
+                    )
     except ProblemsError as error:
         sys.stderr.write(error.describe() + "\n")
         return Exit.INVALID_INPUT
@@ -155,6 +157,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__.partition("\n")[0])
     parser.add_argument("--release", action="append", choices=GENERATIONS, help="only this one; may be repeated")
     parser.add_argument("--only", choices=_STAGES, action="append", help="only this stage; may be repeated")
+    parser.add_argument(
+        "--gang-flag",
+        action="append",
+        default=[],
+        help="flag of Volcano's scheduler for gangs: --gang-flag=--NAME=VALUE",
+    )
     parser.add_argument("--repeat", type=int, default=3, help="rounds (default: 3)")
     parser.add_argument("--archives", type=Path, default=UPSTREAM, help="where manifests-RELEASE.tar.gz lie")
     parser.add_argument("--results", type=Path, default=ROOT / "reports/bench.json", help="file for the raw results")

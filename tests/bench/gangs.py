@@ -7,7 +7,7 @@ one, as the reference. Both may send as much to the API server, and both stand o
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -48,15 +48,19 @@ _RATE = ("--kube-api-qps=2000", "--kube-api-burst=2000")
 """As Volcano's scheduler has it by default; the default scheduler's own 50 per second would be what is measured."""
 
 
-def placements(tools: Tools, directory: Path, *, rounds: int, progress: Progress) -> Iterator[Sample]:
+def placements(
+    tools: Tools, directory: Path, *, rounds: int, progress: Progress, flags: Sequence[str] = ()
+) -> Iterator[Sample]:
     """All rounds on one control plane; then, once, gangs with one member more than there are places.
+
+    `flags` are further ones of Volcano's scheduler.
 
     Raises:
         ProblemsError: the control plane does not come up, or a gang that fits does not come onto nodes in 5 minutes.
     """
     began = time.monotonic()
     with Plane(tools.programs, directory, (), crowded=True, simulated=True, scheduler_arguments=_RATE) as plane:
-        stand = _Stand(plane, tools, progress)
+        stand = _Stand(plane, tools, progress, flags)
         placed = [
             stand.placed(size, contestant, number)
             for number in range(rounds)
@@ -72,7 +76,7 @@ def placements(tools: Tools, directory: Path, *, rounds: int, progress: Progress
 class _Stand:
     """The nodes, Volcano's scheduler beside the default one, and one gang at a time."""
 
-    def __init__(self, plane: Plane, tools: Tools, progress: Progress) -> None:
+    def __init__(self, plane: Plane, tools: Tools, progress: Progress, flags: Sequence[str]) -> None:
         self._plane, self._progress = plane, progress
         self._cluster = Cluster.connect(plane.kubeconfig)
         progress(f"gangs: creating {NODES} nodes")
@@ -86,7 +90,8 @@ class _Stand:
                 break
         self._cluster.create(_object("v1", "Namespace", _NAMESPACE))
         _create(self._cluster, (node(number) for number in range(NODES)))
-        plane.start(_SCHEDULERS["volcano"], [*daemons.volcano(plane.directory, _configuration(volcano)), *_RATE])
+        scheduler = daemons.volcano(plane.directory, _configuration(volcano))
+        plane.start(_SCHEDULERS["volcano"], [*scheduler, *_RATE, *flags])
         for _ in plane.tries("an account and a queue to be made"):
             if self._ready():
                 break

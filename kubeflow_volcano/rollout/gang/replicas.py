@@ -17,6 +17,7 @@ from kubeflow_volcano.catalog.operator import COMPONENT, era_of, version_of_imag
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput
+from kubeflow_volcano.rollout.gang.flags import set_flags
 from kubeflow_volcano.rollout.settings.volcano import leader_problem
 
 __all__ = ["COMPANION_LABELS", "companions_of", "delete_unused_companions", "replicate_operator", "replicate_volcano"]
@@ -24,7 +25,7 @@ __all__ = ["COMPANION_LABELS", "companions_of", "delete_unused_companions", "rep
 COMPANION_LABELS = {"app.kubernetes.io/managed-by": "kubeflow-volcano"}
 """Labels of companions: objects that a roll-out adds to a Deployment of upstream."""
 
-_ELECT = "--leader-elect"
+_ELECT = {"--leader-elect": "true"}
 _LEADERS = frozenset({"volcano-scheduler", "volcano-controllers"})
 _VOLCANO = _LEADERS | {"volcano-admission"}
 _ELECTION = "-leader-election"
@@ -37,7 +38,7 @@ def replicate_volcano(objects: list[Object], replicas: int) -> None:
         return
     for deployment in _deployments(objects, _VOLCANO):
         if deployment["metadata"]["name"] in _LEADERS:
-            _elect(deployment["spec"]["template"]["spec"]["containers"][0], first=True)
+            set_flags(deployment["spec"]["template"]["spec"]["containers"][0], _ELECT, first=True)
         objects.append(_spread(deployment, replicas))
 
 
@@ -55,7 +56,7 @@ def replicate_operator(objects: list[Object], release_version: str, replicas: in
         version = version_of_image(container["image"]) or release_version
         if not era_of(version).elects_leader:
             raise InvalidInput(leader_problem(replicas, version))
-        _elect(container, first=False)
+        set_flags(container, _ELECT, first=False)
         objects += [_spread(deployment, replicas), *_lease_rbac(deployment)]
 
 
@@ -89,14 +90,6 @@ def delete_unused_companions(run: Engine, objects: Iterable[Object]) -> None:
 
 def _deployments(objects: Sequence[Object], names: frozenset[str]) -> list[Object]:
     return [obj for obj in objects if obj["kind"] == "Deployment" and obj["metadata"]["name"] in names]
-
-
-def _elect(container: Object, *, first: bool) -> None:
-    """Set the leader election flag; `first` puts it first, because Volcano's arguments end in a shell redirection."""
-    kept = [item for item in container.get("args") or () if item.partition("=")[0] != _ELECT]
-    container["args"] = [f"{_ELECT}=true", *kept] if first else [*kept, f"{_ELECT}=true"]
-    if "command" in container:
-        container["command"] = [item for item in container["command"] if item.partition("=")[0] != _ELECT]
 
 
 def _spread(deployment: Object, replicas: int) -> Object:

@@ -20,6 +20,7 @@ import yaml
 from kubeflow_volcano.cluster.admission.webhooks import WEBHOOK_KINDS
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.rollout.gang.flags import set_flags
 from kubeflow_volcano.rollout.settings.queue_states import QueueState, wanted_states
 from kubeflow_volcano.rollout.settings.volcano import PodWebhookSettings, SchedulingSettings, quantities
 
@@ -31,17 +32,20 @@ CONFIGURATION = "volcano-scheduler.conf"
 OPTIONAL_WEBHOOKS = frozenset({"mutatepod.volcano.sh"})
 """Mutate only pods of resource groups, of which upstream configures none; with failurePolicy Ignore, no pod waits."""
 
+_SCHEDULER = "volcano-scheduler"
 _QUEUE = "scheduling.volcano.sh/v1beta1"
 
 
 def configure_scheduling(objects: list[Object], asked: SchedulingSettings) -> None:
-    """Write the configuration into Volcano's ConfigMap, and append the queues and priority classes.
+    """Write the configuration into Volcano's ConfigMap, set flags, and append the queues and priority classes.
 
     Raises:
-        InvalidInput: the objects have no ConfigMap with the scheduler's configuration.
+        InvalidInput: the objects lack the ConfigMap with the scheduler's configuration, or the scheduler.
     """
     if asked.actions or asked.tiers:
         _configure(objects, asked)
+    if asked.flags:
+        _tune(objects, asked.flags)
     objects.extend(_priority_class(item) for item in asked.priority_classes)
     # A queue is applied after its parent.
     states = wanted_states(asked.queues)
@@ -74,6 +78,21 @@ def _configure(objects: Iterable[Object], asked: SchedulingSettings) -> None:
         Problem(
             f"manifests of Volcano without a ConfigMap that has {CONFIGURATION}.",
             "the scheduler's configuration, which volcano_scheduler_actions and volcano_scheduler_tiers change.",
+            "correct volcano_source.",
+        )
+    )
+
+
+def _tune(objects: Iterable[Object], flags: Mapping[str, Any]) -> None:
+    for obj in objects:
+        if obj["kind"] == "Deployment" and obj["metadata"]["name"] == _SCHEDULER:
+            container = obj["spec"]["template"]["spec"]["containers"][0]
+            set_flags(container, {f"--{name}": str(flags[name]) for name in sorted(flags)}, first=True)
+            return
+    raise InvalidInput(
+        Problem(
+            f"manifests of Volcano without a Deployment {_SCHEDULER}.",
+            "the scheduler, which gets volcano_scheduler_flags.",
             "correct volcano_source.",
         )
     )

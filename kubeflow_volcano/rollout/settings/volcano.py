@@ -42,7 +42,8 @@ _OWN = frozenset({"name", "state"})
 class SchedulingSettings:
     """What replaces upstream's scheduler configuration, and the queues and priority classes to create.
 
-    An empty part keeps upstream's. `extra_plugins` are of a vendor, and known to no version of Volcano.
+    An empty part keeps upstream's. `extra_plugins` are of a vendor, and known to no version of Volcano. `flags` are the
+    scheduler's, without dashes.
     `drain_seconds` is how long to wait for jobs in queues that are to be deleted. `of_profiles` names queues that only
     profiles declare.
     """
@@ -50,6 +51,7 @@ class SchedulingSettings:
     actions: Annotated[tuple[str, ...], Key("volcano_scheduler_actions")] = ()
     tiers: Annotated[tuple[Mapping[str, Any], ...], Key("volcano_scheduler_tiers")] = ()
     extra_plugins: Annotated[tuple[str, ...], Key("volcano_scheduler_extra_plugins")] = ()
+    flags: Annotated[Mapping[str, Any], Key("volcano_scheduler_flags")] = field(default_factory=dict)
     queues: Annotated[tuple[Mapping[str, Any], ...], Key("volcano_queues")] = ()
     priority_classes: Annotated[tuple[Mapping[str, Any], ...], Key("volcano_priority_classes")] = ()
     drain_seconds: Annotated[int, Key("volcano_queue_drain_seconds")] = 0

@@ -62,6 +62,46 @@ def test_manifests_without_a_configuration_are_refused_where_one_is_asked_for() 
         configure_scheduling([], SchedulingSettings(actions=("enqueue", "allocate")))
 
 
+def scheduler(*arguments: str) -> Object:
+    pod = {"containers": [{"name": "volcano-scheduler", "args": [*arguments]}]}
+    meta = {"name": "volcano-scheduler", "namespace": "volcano-system"}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": {"template": {"spec": pod}}}
+
+
+def test_flags_come_once_and_before_the_redirection_that_ends_upstream_s_arguments() -> None:
+    objects = [scheduler("--logtostderr", "--schedule-period=1s", "-v=3", "2>&1")]
+    asked = SchedulingSettings(flags={"schedule-period": "200ms", "minimum-feasible-nodes": 50})
+    configure_scheduling(objects, asked)
+    wanted = scheduler("--minimum-feasible-nodes=50", "--schedule-period=200ms", "--logtostderr", "-v=3", "2>&1")
+    assert objects == [wanted]
+    configure_scheduling(objects, asked)
+    assert objects == [wanted]
+    with pytest.raises(InvalidInput, match="without a Deployment volcano-scheduler"):
+        configure_scheduling([], asked)
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        {"schedule-period": "10ms"},
+        {"schedule-period": "2m"},
+        {"schedule-period": 1},
+        {"percentage-nodes-to-find": 101},
+        {"minimum-feasible-nodes": 0},
+        {"leader-elect": "false"},
+        {"--schedule-period": "1s"},
+    ],
+)
+def test_flags_that_are_none_or_do_harm_are_refused(flags: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput, match="volcano_scheduler_flags"):
+        parse({"volcano_scheduler_flags": flags})
+
+
+@pytest.mark.parametrize("period", ["50ms", "200ms", "1s", "60s"])
+def test_periods_are_durations_as_go_writes_them(period: str) -> None:
+    assert parse({"volcano_scheduler_flags": {"schedule-period": period}}).scheduling.flags["schedule-period"] == period
+
+
 def test_queues_come_behind_the_ones_that_they_are_a_part_of() -> None:
     asked = (
         {"name": "team", "parent": "org", "weight": 3, "capability": {"cpu": 4, "nvidia.com/gpu": "2"}},
