@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, failed, show
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.expected import expected_of
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.verdict import result_of
 from kubeflow_volcano.catalog.examples import example_images
-from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.applied_objects import lasting_objects
@@ -69,30 +69,17 @@ class ActionModule(Action):
 def _options(settings: Settings, arguments: dict[str, Any], *, check: bool) -> Options:
     """In check mode nothing is created, neither probes nor report files."""
     objects, images = _manifests(settings, arguments["select"])
-    return Options(
+    return replace(
+        expected_of(settings),
         kubeconfig=settings.kubeconfig,
         context=settings.context,
-        release=settings.release.version,
-        profile=tuple(item.name for item in settings.components),
-        storage_mode=settings.storage.mode,
-        user_email=settings.user.email,
-        user_namespace=settings.user.namespace,
-        published_password=settings.user.published_password,
-        volcano_version=settings.volcano.version,
-        scheduler_plugins_version=settings.scheduler_plugins.version,
-        local_path_version=settings.local_path.version,
-        gang_scheduler=settings.gang_scheduler,
-        existing=settings.existing,
         volcano_namespace=settings.volcano_namespace,
-        extra_plugins=settings.scheduling.extra_plugins,
         expected_objects=objects,
         planned_images=images,
         select=tuple(arguments["select"]),
         waive=arguments["waivers"],
         probe_namespace=arguments["probe_namespace"],
         network_per_node=arguments["network_per_node"],
-        pause_image=renamed(PAUSE, settings.mirror),
-        busybox_image=renamed(BUSYBOX, settings.mirror),
         registry_logins=docker_config(authorizations(settings.credentials)) if settings.credentials else "",
         read_only=arguments["read_only"] or check,
         exec_in_pods=arguments["exec_in_pods"],
