@@ -113,7 +113,7 @@ def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, 
             keep_higher_limit(cluster, found.parts[part.name], COMPONENT, part.version)
         parts = _parts(cluster, scope, found, check=check)
         parts = _with_namespaces(cluster, scope.parts, parts, settings)
-        if _is_whole(settings, scope):
+        if settings.added and _is_whole(settings, scope):
             parts = {**parts, **_added(cluster, parts, settings)}
         return Prepared(settings, scope, found, parts, brought)
     except ApiError as error:
@@ -127,8 +127,7 @@ def _is_whole(settings: Settings, scope: Scope) -> bool:
 def _added(cluster: Cluster, parts: Parts, settings: Settings) -> Parts:
     """What is beside components, with pull secrets, without rights in namespaces that this cluster will not have."""
     spaces = {obj["metadata"]["name"] for objects in parts.values() for obj in objects if obj["kind"] == "Namespace"}
-    if settings.added:
-        spaces |= {obj["metadata"]["name"] for obj in cluster.list("v1", "Namespace", brief=True).items}
+    spaces |= {obj["metadata"]["name"] for obj in cluster.list("v1", "Namespace", brief=True).items}
     spaces |= {"", NAMESPACE}
     return {
         name: with_pull_secrets(

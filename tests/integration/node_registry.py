@@ -1,6 +1,6 @@
 """The CNCF distribution's registry, of Debian's package, in the network of a rehearsal cluster's real node.
 
-Its containerd is told where the name of the registry leads, and asks no other place for images of that name.
+Its containerd resolves the registry's name to that address, and to no other mirror.
 """
 
 from __future__ import annotations
