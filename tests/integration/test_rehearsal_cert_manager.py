@@ -1,4 +1,4 @@
-"""A whole Kubeflow 1.9.1 with a cert-manager and an oauth2-proxy that run for real, on a cluster of this file's own."""
+"""A whole Kubeflow 1.9.1 whose cert-manager, Dex and oauth2-proxy run for real, on a cluster of this file's own."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ from tests.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(2400)]
 
-SPEC = RehearsalSpec(f"issuing-{os.getpid()}", gpu_nodes=1, extras=("cert-manager", "oauth2-proxy"))
+SPEC = RehearsalSpec(f"issuing-{os.getpid()}", gpu_nodes=1, extras=("cert-manager", "dex", "oauth2-proxy"))
 REAL = {
+    "auth/dex": 1,
     "cert-manager/cert-manager": 1,
     "cert-manager/cert-manager-cainjector": 1,
     "cert-manager/cert-manager-webhook": 1,

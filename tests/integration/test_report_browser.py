@@ -7,6 +7,7 @@ of the run (`pytest --basetemp=DIR` puts them elsewhere).
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import shutil
 from collections.abc import Iterator
@@ -61,17 +62,26 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
+    with chromium(tmp_path_factory.mktemp("profile")) as driver:
+        yield driver
+
+
+@contextlib.contextmanager
+def chromium(profile: Path, *more: str) -> Iterator[webdriver.Chrome]:
+    """A browser with a profile and options of its own."""
     programs = {name: shutil.which(name) for name in ("chromium", "chromedriver")}
     missing = [name for name, path in programs.items() if path is None]
     assert not missing, f"{missing} missing: apt-get install chromium chromium-driver"
     options = webdriver.ChromeOptions()
     options.binary_location = programs["chromium"] or ""
-    for option in (*OPTIONS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+    for option in (*OPTIONS, f"--user-data-dir={profile}", *more):
         options.add_argument(option)
     options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=Service(programs["chromedriver"]))
-    yield driver
-    driver.quit()
+    try:
+        yield driver
+    finally:
+        driver.quit()
 
 
 def view(browser: webdriver.Chrome, *, width: int = 1280, scheme: str = "light", media: str = "screen") -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,8 +18,9 @@ from kubeflow_volcano.rollout.scope import scope_of
 from kubeflow_volcano.rollout.settings.settings import parse
 from kubeflow_volcano.validators.cli.scheduled import NAME, NAMESPACE, ROLES
 from tests.integration.test_stale import installed, removed
+from tests.node_image import on_the_node
 from tests.waiting import until
-from tests.wheel_image import write_image
+from tests.wheel_image import write_wheel_image
 
 __all__ = ["installed"]
 
@@ -36,16 +35,9 @@ CLASS = "storageclass.kubernetes.io/is-default-class"
 def image(kubeconfig: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """On the node, as if it had been pulled."""
     scratch = tmp_path_factory.mktemp("image")
-    write_image(scratch / "image.tar", IMAGE, scratch)
-    with (scratch / "image.tar").open("rb") as archive:
-        on_node(kubeconfig, "images", "import", "-", stdin=archive)
-    yield IMAGE
-    on_node(kubeconfig, "images", "rm", IMAGE)
-
-
-def on_node(kubeconfig: Path, *words: str, stdin: Any = None) -> None:
-    command = [sys.executable, "-m", "kubeflow_volcano.rehearsal", "exec", "--name", kubeconfig.parent.name]
-    subprocess.run([*command, "--", "ctr", "--namespace", "k8s.io", *words], stdin=stdin, check=True)
+    write_wheel_image(scratch / "image.tar", IMAGE, scratch)
+    with on_the_node(kubeconfig.parent.name, scratch / "image.tar", IMAGE) as name:
+        yield name
 
 
 def roll(cluster: Cluster, variables: dict[str, Any], *, check: bool = False, **more: Any) -> ApplyResult:

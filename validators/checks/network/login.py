@@ -23,6 +23,10 @@ _ENDINGS: Mapping[str, tuple[str, str]] = {
         "Dex rejects this password",
         "give the password of this user; E4 and E8 say which users Dex knows.",
     ),
+    "NoToken": (
+        "Dex accepts the password, and oauth2-proxy or authservice gets no token for it",
+        "see its log: its client's id and secret must be Dex's (Secret auth/dex-oidc-client), and the issuer the same.",
+    ),
     "SentBack": (
         "Dex accepts the password, and the login page appears again",
         "see the log of oauth2-proxy or authservice: the client's secret, the redirect and the issuer must be Dex's.",

@@ -3,7 +3,8 @@
 Facts about the ways, from kubeflow/manifests: oidc-authservice (to 1.8) redirects to /dex/auth; oauth2-proxy (from 1.9)
 answers 403 with a page of its own, whose form leads to /oauth2/start (`skip_provider_button = false`). Dex's form
 has `login` and `password`; Dex serves it again if they are wrong (with 401 from 2.36 on, before with 200;
-server/templates.go), and requests an approval unless `skipApprovalScreen` is set.
+server/templates.go), and requests an approval unless `skipApprovalScreen` is set. It leads back to the one that asked,
+which then exchanges a code at Dex for a token, and answers 500 if Dex refuses it (oauth2-proxy, oauthproxy.go).
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ _SECONDS = 30.0
 _MOST_STEPS = 20
 _SIGN_IN = ("/dex/", "/oauth2/", "/authservice/", "/login/")
 _START, _CONNECTOR, _LOCAL = "/oauth2/start", "/dex/auth/", "/dex/auth/local"
+_CALLBACKS = ("/oauth2/callback", "/authservice/oidc/callback", "/login/oidc")
 _BROKEN = range(500, 600)
 _ENV_INFO = "/api/workgroup/env-info"
 """Where the dashboard says who it takes its caller for (kubeflow/dashboard, centraldashboard/app/api_workgroup.ts)."""
@@ -185,7 +187,8 @@ class _Way:
         if page.location:
             return Request(page.location)
         if page.status in _BROKEN:
-            return "ServerError"
+            refused = page.status == HTTPStatus.INTERNAL_SERVER_ERROR and urlsplit(page.url).path in _CALLBACKS
+            return "NoToken" if refused and self._sent_in else "ServerError"
         form = next((item for item in page.forms if item.password and item.method == "POST"), None)
         if form and self._sent_in:  # at once: not accepted; later: accepted, and forgotten
             return "WrongPassword" if len(self._evidence.steps) == self._sent_in + 1 else "SentBack"

@@ -70,7 +70,8 @@ def test_a_wrong_password_fails_after_one_try(status: int) -> None:
     ("door", "reason"),
     [
         (Door(answers={"/": (503, "", "")}), "ServerError"),
-        (Door(answers={"/oauth2/callback": (500, "", "")}), "ServerError"),
+        (Door(answers={"/oauth2/callback": (503, "", "")}), "ServerError"),
+        (Door(answers={"/oauth2/callback": (500, "", "")}), "NoToken"),
         (Door(answers={"/dex/auth": (404, "", "")}), "NoDex"),
         (Door(answers={"/": (404, "", "")}), "Refused"),
         (Door(answers={"/": (200, "", "dashboard")}), "NoSignIn"),
