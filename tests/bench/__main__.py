@@ -27,7 +27,7 @@ from kubeflow_volcano.rehearsal.build.kept import Tools
 from kubeflow_volcano.rehearsal.build.tools import ensure_tools
 from tests.bench.claims import Judgement, Sample, costs, judge, table
 from tests.bench.gang_table import gang_table
-from tests.bench.gangs import RELEASE, placements
+from tests.bench.gangs import RELEASE, TUNED, placements
 from tests.bench.offline import Offline
 from tests.bench.releases import GENERATIONS, Release, prepare
 from tests.bench.rollouts import roll_outs
@@ -63,7 +63,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     samples += _measured(release, tools, place, of_release, options=options, progress=progress)
                 if "gangs" in stages:
                     gangs += placements(
-                        tools, place / "gangs", rounds=options.repeat, progress=progress, flags=options.gang_flag
+                        tools,
+                        place / "gangs",
+                        rounds=options.repeat,
+                        progress=progress,
+                        flags=options.gang_flag or TUNED,
                     )
     except ProblemsError as error:
         sys.stderr.write(error.describe() + "\n")
@@ -161,7 +165,8 @@ def _parser() -> argparse.ArgumentParser:
         "--gang-flag",
         action="append",
         default=[],
-        help="flag of Volcano's scheduler for gangs: --gang-flag=--NAME=VALUE",
+        help="flag of Volcano's scheduler as the contestant tuned, instead of those that are recommended: "
+        "--gang-flag=--NAME=VALUE",
     )
     parser.add_argument("--repeat", type=int, default=3, help="rounds (default: 3)")
     parser.add_argument("--archives", type=Path, default=UPSTREAM, help="where manifests-RELEASE.tar.gz lie")

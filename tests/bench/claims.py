@@ -62,6 +62,20 @@ CLAIMS = (
     Claim("validate", "peak memory of judging them, MiB", 300.0, measure="peak_mib"),
     Claim("gangs", "gangs of 2 to 1,000 that were ever placed in part", 0.0, measure="partial", subject="volcano"),
     Claim("gangs", "members placed of gangs with one too many", 0.0, measure="without_room", subject="volcano"),
+    Claim(
+        "gang of 50",
+        "a gang of 50 with volcano_scheduler_flags / the default scheduler",
+        2.0,
+        "default",
+        subject="tuned",
+    ),
+    Claim(
+        "gang of 1000",
+        "a gang of 1,000 with volcano_scheduler_flags / the default scheduler",
+        1.3,
+        "default",
+        subject="tuned",
+    ),
     Claim("gangs", "peak memory of Volcano's scheduler, MiB", 400.0, measure="peak_mib", subject="volcano"),
 )
 

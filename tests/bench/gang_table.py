@@ -12,7 +12,7 @@ __all__ = ["FITTING", "gang_table"]
 FITTING = "gang of "
 """How the stages of gangs for which there is room begin."""
 
-_SUBJECT, _REFERENCE = "volcano", "default"
+_SUBJECT, _TUNED, _REFERENCE = "volcano", "tuned", "default"
 
 
 def gang_table(samples: Sequence[Sample]) -> str:
@@ -28,6 +28,8 @@ def gang_table(samples: Sequence[Sample]) -> str:
         "first to last, s",
         "default scheduler, s",
         "ratio",
+        "tuned, s",
+        "ratio",
     )
     short = ("gang without room", "placed by Volcano", "reported after, s", "placed by the default scheduler")
     return f"{markdown(head, fitting)}\n{markdown(short, others)}" if samples else ""
@@ -38,8 +40,7 @@ def _of(samples: Sequence[Sample], stage: str, contestant: str) -> list[Sample]:
 
 
 def _fitting(samples: Sequence[Sample], stage: str) -> tuple[str, ...]:
-    ours, others = _of(samples, stage, _SUBJECT), _of(samples, stage, _REFERENCE)
-    ratios = [mine.seconds / other.seconds for mine, other in zip(ours, others, strict=True)]
+    ours, tuned, others = (_of(samples, stage, contestant) for contestant in (_SUBJECT, _TUNED, _REFERENCE))
     return (
         stage.removeprefix(FITTING),
         str(len(ours)),
@@ -47,13 +48,21 @@ def _fitting(samples: Sequence[Sample], stage: str) -> tuple[str, ...]:
         _median([float(str(sample.facts["after_last"])) for sample in ours]),
         _median([float(str(sample.facts["span"])) for sample in ours]),
         _median([sample.seconds for sample in others]),
-        f"{statistics.median(ratios):.1f} ({min(ratios):.1f}-{max(ratios):.1f})",
+        _ratio(ours, others),
+        _median([sample.seconds for sample in tuned]),
+        _ratio(tuned, others),
     )
 
 
+def _ratio(ours: Sequence[Sample], others: Sequence[Sample]) -> str:
+    ratios = [mine.seconds / other.seconds for mine, other in zip(ours, others, strict=True)]
+    return f"{statistics.median(ratios):.1f} ({min(ratios):.1f}-{max(ratios):.1f})"
+
+
 def _without_room(samples: Sequence[Sample], stage: str) -> tuple[str, ...]:
-    (ours,), (other,) = _of(samples, stage, _SUBJECT), _of(samples, stage, _REFERENCE)
-    return stage, str(ours.facts["bound"]), f"{ours.seconds:.2f}", str(other.facts["bound"])
+    (ours,), (tuned,), (other,) = (_of(samples, stage, contestant) for contestant in (_SUBJECT, _TUNED, _REFERENCE))
+    bound = f"{ours.facts['bound']}, tuned {tuned.facts['bound']}"
+    return stage, bound, f"{ours.seconds:.2f}", str(other.facts["bound"])
 
 
 def _median(values: Sequence[float]) -> str:

@@ -1,7 +1,8 @@
 """The stage of gangs: 2 to 1,000 members on 1,000 simulated nodes, each with room for one; and one member too many.
 
-Volcano's scheduler places the gangs, with upstream's configuration; the default scheduler places the same pods one by
-one, as the reference. Both may send as much to the API server, and both stand on one control plane.
+Volcano's scheduler places the gangs, with upstream's configuration and flags, and again with other flags ("tuned"); the
+default scheduler places the same pods one by one, as the reference. All may send as much to the API server, and stand
+on one control plane.
 """
 
 from __future__ import annotations
@@ -26,17 +27,19 @@ from tests.bench.gang_history import GangHistory, brief
 from tests.bench.gang_table import FITTING
 from tests.bench.plane import Plane
 
-__all__ = ["NODES", "RELEASE", "SIZES", "member", "node", "placements"]
+__all__ = ["NODES", "RELEASE", "SIZES", "TUNED", "member", "node", "placements"]
 
 RELEASE = "1.9.1"
 """The release with whose generation of programs gangs are measured."""
 NODES = 1000
 SIZES = (2, 10, 50, 200, NODES)
+TUNED = ("--schedule-period=200ms", "--percentage-nodes-to-find=1", "--minimum-feasible-nodes=20")
+"""The volcano_scheduler_flags that docs/gang-scheduling.md recommends."""
 
 _API = "scheduling.volcano.sh/v1beta1"
 _NAMESPACE = "gangs"
 _GPU = "nvidia.com/gpu"
-_SCHEDULERS = {"volcano": "vc-scheduler", "default": "kube-scheduler"}
+_SCHEDULERS = {"volcano": "vc-scheduler", "tuned": "vc-scheduler", "default": "kube-scheduler"}
 """Program by contestant."""
 _THREADS = 8
 _LIMIT_SECONDS = 300.0
@@ -49,11 +52,11 @@ _RATE = ("--kube-api-qps=2000", "--kube-api-burst=2000")
 
 
 def placements(
-    tools: Tools, directory: Path, *, rounds: int, progress: Progress, flags: Sequence[str] = ()
+    tools: Tools, directory: Path, *, rounds: int, progress: Progress, flags: Sequence[str] = TUNED
 ) -> Iterator[Sample]:
     """All rounds on one control plane; then, once, gangs with one member more than there are places.
 
-    `flags` are further ones of Volcano's scheduler.
+    `flags` are those of Volcano's scheduler as the contestant "tuned".
 
     Raises:
         ProblemsError: the control plane does not come up, or a gang that fits does not come onto nodes in 5 minutes.
@@ -61,13 +64,13 @@ def placements(
     began = time.monotonic()
     with Plane(tools.programs, directory, (), crowded=True, simulated=True, scheduler_arguments=_RATE) as plane:
         stand = _Stand(plane, tools, progress, flags)
-        placed = [
-            stand.placed(size, contestant, number)
-            for number in range(rounds)
-            for size in SIZES
-            for contestant in sorted(_SCHEDULERS, reverse=number % 2 == 0)
-        ]
-        crowded = [stand.crowded(size, contestant) for size in SIZES for contestant in sorted(_SCHEDULERS)]
+        placed: list[Sample] = []
+        for number in range(rounds):
+            pair = sorted(("volcano", "default"), reverse=number % 2 == 0)
+            placed += [stand.placed(size, contestant, number) for size in SIZES for contestant in pair]
+            placed += [stand.placed(size, "tuned", number) for size in SIZES]
+        crowded = [stand.crowded(size, contestant) for size in SIZES for contestant in ("default", "volcano")]
+        crowded += [stand.crowded(size, "tuned") for size in SIZES]
         yield from placed
         yield from crowded
         yield _summary([*placed, *crowded], plane.peak_mib(_SCHEDULERS["volcano"]), time.monotonic() - began)
@@ -78,6 +81,7 @@ class _Stand:
 
     def __init__(self, plane: Plane, tools: Tools, progress: Progress, flags: Sequence[str]) -> None:
         self._plane, self._progress = plane, progress
+        self._flags, self._running = {"volcano": (), "tuned": tuple(flags)}, ""
         self._cluster = Cluster.connect(plane.kubeconfig)
         progress(f"gangs: creating {NODES} nodes")
         manifest = tools.source("volcano.sh/volcano", "installer/volcano-development.yaml")
@@ -90,11 +94,19 @@ class _Stand:
                 break
         self._cluster.create(_object("v1", "Namespace", _NAMESPACE))
         _create(self._cluster, (node(number) for number in range(NODES)))
-        scheduler = daemons.volcano(plane.directory, _configuration(volcano))
-        plane.start(_SCHEDULERS["volcano"], [*scheduler, *_RATE, *flags])
+        self._scheduler = daemons.volcano(plane.directory, _configuration(volcano))
+        self._run("volcano")
         for _ in plane.tries("an account and a queue to be made"):
             if self._ready():
                 break
+
+    def _run(self, contestant: str) -> None:
+        """Volcano's scheduler with the flags of the contestant, in the place of the one before."""
+        program = _SCHEDULERS[contestant]
+        if self._running:
+            self._plane.stop(program)
+        self._plane.start(program, [*self._scheduler, *_RATE, *self._flags[contestant]])
+        self._running = contestant
 
     def placed(self, size: int, contestant: str, number: int) -> Sample:
         """A gang that fits, alone on the cluster, until all of its members have nodes."""
@@ -127,6 +139,10 @@ class _Stand:
         self, stage: str, size: int, contestant: str, *, number: int, places: int
     ) -> tuple[Sample, GangHistory]:
         program = _SCHEDULERS[contestant]
+        if contestant in self._flags and contestant != self._running:
+            self._run(contestant)
+            self._history(2, contestant, 0)  # not counted: the program reads the cluster first
+            self._clear()
         before = self._plane.cpu_seconds(program), self._plane.server_seconds()
         history = self._history(size, contestant, places)
         cpu = self._plane.cpu_seconds(program) - before[0], self._plane.server_seconds() - before[1]
@@ -147,7 +163,7 @@ class _Stand:
                 watched |= {change.subject for change in (next(changes),) if change}
             history = GangHistory(size, time.monotonic())
             self._cluster.create(_group(size))
-            scheduler = "volcano" if contestant == "volcano" else "default-scheduler"
+            scheduler = "volcano" if contestant in self._flags else "default-scheduler"
             _create(self._cluster, (member(number, scheduler, places) for number in range(size)))
             for change in changes:
                 if change:
@@ -185,7 +201,7 @@ def _over(history: GangHistory, contestant: str, places: int) -> bool:
 
 def _summary(samples: Iterable[Sample], peak: float, seconds: float) -> Sample:
     """What the claims are about, of all gangs together."""
-    gangs = [sample for sample in samples if sample.contestant == "volcano"]
+    gangs = [sample for sample in samples if sample.contestant != "default"]
     fitting = [sample for sample in gangs if sample.stage.startswith(FITTING)]
     facts: dict[str, object] = {
         "gangs": len(fitting),

@@ -92,6 +92,12 @@ class Plane:
         """Run one more of the programs, until the end of the block."""
         self._run(name, arguments)
 
+    def stop(self, name: str) -> None:
+        """End one of the programs."""
+        process = self._running.pop(name)
+        process.kill()
+        process.wait()
+
     def settle(self) -> None:
         """Wait until the API server is nearly idle, or has not become so for a minute."""
         until = time.monotonic() + _QUIET_SECONDS

@@ -17,15 +17,18 @@ def cells(line: str) -> list[str]:
 
 def test_ratios_are_those_of_each_round() -> None:
     runs = [("volcano", 0, 4.0), ("default", 0, 1.0), ("default", 1, 4.0), ("volcano", 1, 8.0)]
+    runs += [("tuned", 0, 2.0), ("tuned", 1, 2.0)]
     samples = [sample("gang of 10", *run) for run in runs]
     samples += [
         sample("11 members, 10 places", "default", 0, 1.0, 10),
         sample("11 members, 10 places", "volcano", 0, 2.0),
+        sample("11 members, 10 places", "tuned", 0, 1.0),
     ]
     samples.append(sample("gangs", "volcano", 0, 9.0))
     fitting, without = gang_table(samples).split("\n\n")
-    assert cells(fitting.splitlines()[2]) == ["10", "2", "6.00", "3.00", "1.50", "2.50", "3.0 (2.0-4.0)"]
-    assert cells(without.splitlines()[2]) == ["11 members, 10 places", "0", "2.00", "10"]
+    shown = ["10", "2", "6.00", "3.00", "1.50", "2.50", "3.0 (2.0-4.0)", "2.00", "1.2 (0.5-2.0)"]
+    assert cells(fitting.splitlines()[2]) == shown
+    assert cells(without.splitlines()[2]) == ["11 members, 10 places", "0, tuned 0", "2.00", "10"]
 
 
 def test_without_gangs_there_is_no_table() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bench.gangs import NODES, SIZES, member, node
+from kubeflow_volcano import strict_yaml
+from tests.bench.gangs import NODES, SIZES, TUNED, member, node
+from tests.places import ROOT
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -17,3 +19,10 @@ def test_there_are_as_many_places_as_each_gang_has_members(size: int) -> None:
 
 def test_a_gang_that_fits_may_go_anywhere() -> None:
     assert "nodeSelector" not in member(0, "volcano", 0)["spec"]
+
+
+def test_the_flags_that_are_measured_are_those_that_are_recommended() -> None:
+    page = (ROOT / "docs/gang-scheduling.md").read_text(encoding="utf-8")
+    _, _, rest = page.partition("```yaml\nvolcano_scheduler_flags:")
+    (recommended,) = strict_yaml.parse(rest.partition("```")[0], "the page")
+    assert [f"--{name}={value}" for name, value in recommended.items()] == list(TUNED)
