@@ -36,6 +36,7 @@ def found(kubeconfig: Path) -> Findings:
     return judge(kubeconfig, *MACHINERY, read_only=False, seconds=1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("faults", [BUSY, [RESET, cut(0)]], ids=["refused", "broken"])
 def test_trouble_that_heals_makes_no_finding(through: Through, faults: Sequence[Fault]) -> None:
     """Three requests of ten meet it. What cannot be had in time may be unjudged, but is never failed or warned of."""

@@ -133,6 +133,7 @@ def test_a_deployment_that_is_deleted_while_it_is_waited_for_is_told_as_that(
     assert_whole(cluster, objects)
 
 
+@pytest.mark.long
 @pytest.mark.fault(15)
 def test_a_crd_that_is_deleted_in_the_middle_is_told_and_comes_back_with_the_next_run(
     through: tuple[FaultProxy, Cluster], cluster: Cluster, objects: list[Object]

@@ -92,6 +92,7 @@ def test_a_user_that_the_host_does_not_know_is_told(play: Play) -> None:
     assert "it does not let the user nobody-here in" in told(play("--tags", "local_path", ansible_user="nobody-here"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("made_so", "found"),
     [

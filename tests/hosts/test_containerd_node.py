@@ -124,6 +124,7 @@ def test_a_kubelet_that_does_not_come_back_takes_the_change_back(lab: Lab, node:
     assert node.run("crictl info").returncode == 0
 
 
+@pytest.mark.long
 def test_a_node_that_is_not_ready_is_left_alone(lab: Lab, node: Host, cluster: Cluster) -> None:
     cluster.ready = "False"
     before = (node.root / CONFIG).read_text()

@@ -239,6 +239,7 @@ def test_a_group_of_hosts_has_a_directory_of_its_own(play: Play, hosts: list[Hos
     assert state(hosts[0], "/data/slow") == state(hosts[1], "/data/fast") == (0, 0, "0711")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("prepare", "words"),
     [

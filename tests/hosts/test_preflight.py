@@ -344,6 +344,7 @@ def test_repairs_are_foretold_done_once_and_taken_back(repair: Play, broken: Hos
     assert "changed=0" in repair("-e", "preflight_repair_state=absent").stdout
 
 
+@pytest.mark.long
 def test_what_somebody_changed_since_is_left_alone_and_told(repair: Play, broken: Host) -> None:
     assert repair().returncode == 0
     broken.run(

@@ -149,6 +149,7 @@ def forwards_to(cluster: Cluster, port: int) -> bool:
     return {port} == {entry["port"] for item in ready for entry in item["ports"]}
 
 
+@pytest.mark.long
 def test_a_sidecar_a_stranger_and_an_old_scheduler_are_found_together(kubeconfig: Path, cluster: Cluster) -> None:
     containers = [{"name": name, "image": IMAGES.pause_image} for name in ("tensorflow", "istio-proxy")]
     old = crd("podgroups.scheduling.sigs.dev/v1alpha2", "PodGroup")

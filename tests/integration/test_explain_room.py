@@ -78,6 +78,7 @@ def test_room_that_an_admitted_gang_keeps_is_named_with_the_gang(jobs: Jobs) -> 
     jobs.starts("behind")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("container", "spec", "rule"),
     [
@@ -113,6 +114,7 @@ def test_one_pod_for_each_node_takes_more_nodes_or_fewer_replicas(
     jobs.again("apart", of(int(most[1])))
 
 
+@pytest.mark.long
 def test_pods_that_spread_over_a_label_that_no_node_has_go_nowhere(jobs: Jobs) -> None:
     def over(key: str) -> Object:
         rule = {"topologyKey": key, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", **SELECTOR}

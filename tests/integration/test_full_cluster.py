@@ -41,6 +41,7 @@ def full(cluster: Cluster) -> Iterator[list[Object]]:
         yield pods
 
 
+@pytest.mark.long
 def test_gangs_are_proved_where_no_cpu_is_left(cluster: Cluster, kubeconfig: Path, full: list[Object]) -> None:
     assert all(node.free("cpu") < 1 / 1000 for node in nodes(cluster))
     found = judge(kubeconfig, "gang", "G5", "G6", read_only=False)

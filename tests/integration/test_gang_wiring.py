@@ -153,6 +153,7 @@ def test_gang_scheduling_goes_off_and_on_for_the_jobs_that_come_then(cluster: Cl
                 assert groups(cluster, where) == ({name} if scheduler == "volcano" else set())
 
 
+@pytest.mark.long
 def test_a_flag_that_was_set_by_hand_goes_with_gang_scheduling(cluster: Cluster, settings: Settings) -> None:
     off = replace(settings, gang_scheduler="none")
     assert wire(cluster, off).changed

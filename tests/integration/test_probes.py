@@ -205,6 +205,7 @@ def test_a_scheduler_that_is_down_is_told_from_a_full_cluster(cluster: Cluster) 
     assert outcome.observed["judged"] == {}
 
 
+@pytest.mark.long
 def test_nodes_without_room_are_told_from_a_scheduler_that_is_down(cluster: Cluster) -> None:
     nodes = [item["metadata"]["name"] for item in cluster.list("v1", "Node").items]
     with contextlib.ExitStack() as stack:
@@ -224,6 +225,7 @@ def test_a_closed_queue_is_told_as_such_at_once(cluster: Cluster) -> None:
     assert (outcome.status, outcome.reason) == (Status.FAIL, "QueueNotOpen")
 
 
+@pytest.mark.long
 @pytest.mark.fault(38)
 def test_an_evicted_member_is_no_violation_and_the_step_is_repeated(cluster: Cluster) -> None:
     session = Session(cluster)
@@ -263,6 +265,7 @@ def test_the_operator_makes_a_gang_of_a_job(cluster: Cluster) -> None:
     assert {item.ref.kind for item in account.removed} >= {"TFJob", "PodGroup", "Pod"}
 
 
+@pytest.mark.long
 def test_the_default_class_makes_a_whole_turn(cluster: Cluster) -> None:
     evidence, account = probe(cluster, STORAGE)
     assert evidence.turn
@@ -308,6 +311,7 @@ def test_without_a_default_class_d1_alone_fails(cluster: Cluster, kubeconfig: Pa
     assert found["D5"] == found["D2"] == ("skip", "ConsequenceOf")
 
 
+@pytest.mark.long
 @pytest.mark.fault(34)
 def test_with_a_second_default_class_d1_alone_warns(cluster: Cluster, kubeconfig: Path) -> None:
     first = cluster.get(Ref("storage.k8s.io/v1", "StorageClass", "", "local-path"))
@@ -411,6 +415,7 @@ def test_a_directory_of_root_fails_for_its_consumer_and_passes_when_healed(
     on_node(cluster, where, node, path, 'cd /parent/{name} && test "$(ls -A)" = precious && grep -q kept precious')
 
 
+@pytest.mark.long
 def test_two_identities_write_to_one_directory_at_the_same_time(
     cluster: Cluster, consumer: tuple[str, str, str]
 ) -> None:

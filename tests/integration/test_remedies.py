@@ -42,6 +42,7 @@ def at(cluster: Cluster, kubeconfig: Path) -> Iterator[Broken]:
     assert leftovers(cluster) == []
 
 
+@pytest.mark.long
 def test_remedies_printed_by_one_judgement_heal_all_that_was_broken(at: Broken) -> None:
     heal(at, QUICK)
     # Run again by kubectl under the roll-out's name: another owner's fields would stop the next roll-out (409).

@@ -159,6 +159,7 @@ def test_check_mode_on_an_empty_cluster_lists_everything_and_creates_nothing(
     assert cluster.get(Ref("v1", "Namespace", "", NAMESPACE)) is None
 
 
+@pytest.mark.long
 def test_a_run_that_is_killed_at_any_moment_converges(
     cluster: Cluster,
     settings: Settings,
@@ -351,6 +352,7 @@ def test_a_silent_webhook_is_named(cluster: Cluster) -> None:
     assert wait_for_webhooks(cluster, hooks, Deadline(120), silent) == ()
 
 
+@pytest.mark.long
 def test_an_emptied_ca_bundle_is_written_again_by_its_backend(cluster: Cluster, settings: Settings) -> None:
     hook = Ref(
         "admissionregistration.k8s.io/v1",
@@ -392,6 +394,7 @@ def test_an_image_that_does_not_exist_ends_a_wait_early_with_its_name(cluster: C
         cluster.delete(Ref.of(text), uid=made["metadata"]["uid"])
 
 
+@pytest.mark.long
 def test_an_operator_that_is_older_than_the_crd_is_restarted_once(cluster: Cluster, settings: Settings) -> None:
     crd = cluster.get(POD_GROUPS)
     assert crd is not None

@@ -177,6 +177,7 @@ def test_a_finding_fails_the_run_and_names_the_check(empty: Cluster, tmp_path: P
     assert healed.recap["changed"] == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["INT", "TERM"])
 def test_an_interrupted_validation_removes_its_probes_and_writes_a_partial_report(
     empty: Cluster, tmp_path: Path, number: signal.Signals
@@ -200,6 +201,7 @@ def test_an_interrupted_validation_removes_its_probes_and_writes_a_partial_repor
     assert [name for name in names if name.startswith("kfv-")] == []
 
 
+@pytest.mark.long
 def test_one_conflict_does_not_keep_the_rest_from_being_finished_and_validated(empty: Cluster, tmp_path: Path) -> None:
     """Another manager has the replicas of the provisioner; Deployments of Volcano and the operator are missing."""
     provisioner = Ref("apps/v1", "Deployment", "local-path-storage", "local-path-provisioner")

@@ -264,6 +264,7 @@ def test_each_claim_gets_the_volume_that_was_made_for_it_and_its_consumer_writes
     assert rolled(cluster, static) == {}
 
 
+@pytest.mark.long
 def test_validation_judges_volumes_made_in_advance_by_their_consumers(
     cluster: Cluster, kubeconfig: Path, static: Settings, node: str
 ) -> None:

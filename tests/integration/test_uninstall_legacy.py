@@ -163,6 +163,7 @@ def test_podgroups_of_kube_batch_become_those_of_volcano_and_the_rest_goes(
     assert not run(cluster, "kube-batch").changed
 
 
+@pytest.mark.long
 def test_what_kfctl_and_ksonnet_left_goes_without_data_namespaces_and_what_a_roll_out_has_since(
     cluster: Cluster, planted: dict[Ref, tuple[str, str]]
 ) -> None:

@@ -118,6 +118,7 @@ def test_an_operator_without_the_gang_flag_fails_g1(kubeconfig: Path, cluster: C
         assert bad(judge(kubeconfig)) == {"G1": "GangOff"}
 
 
+@pytest.mark.long
 @pytest.mark.fault(37)
 @healing
 def test_an_operator_with_another_eras_flag_fails_g1_and_its_crash_follows(kubeconfig: Path, cluster: Cluster) -> None:
@@ -353,6 +354,7 @@ def test_a_caller_who_may_not_read_pods_cannot_judge_what_needs_them_and_only_th
     assert (pods.reason, "pods" in pods.message) == ("Forbidden", True)
 
 
+@pytest.mark.long
 @healing
 def test_a_role_in_one_namespace_is_enough_for_gang_probes(kubeconfig: Path, cluster: Cluster, tmp_path: Path) -> None:
     """Reading everywhere, acting in `--probe-namespace` alone; that namespace is there afterwards, and empty."""

@@ -121,6 +121,7 @@ def test_short_plugin_names_in_its_roles_and_playbooks_mean_its_own_plugins(inst
         assert "'0.0.1', which the catalog does not know" in done.stdout
 
 
+@pytest.mark.long
 def test_modules_that_run_on_hosts_are_found_by_short_names_from_its_roles_and_playbooks(installed: Path) -> None:
     """A name of this machine stands for a host; preflight only looks."""
     (installed / "look.yml").write_text(
