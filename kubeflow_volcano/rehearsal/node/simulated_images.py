@@ -40,6 +40,7 @@ PLATFORM_IMAGES = (
     "docker.io/kubeflownotebookswg/*",
     "docker.io/kubeflow/training-operator",
     "docker.io/library/mysql",
+    "docker.io/library/postgres",
     "docker.io/library/python",
     "docker.io/metacontrollerio/*",
     "docker.io/minio/minio",
@@ -52,9 +53,12 @@ PLATFORM_IMAGES = (
     "gcr.io/tfx-oss-public/ml_metadata_store_server",
     "ghcr.io/dexidp/dex",
     "ghcr.io/kserve/*",
+    "ghcr.io/kubeflow/dashboard/*",
+    "ghcr.io/kubeflow/hub/*",
     "ghcr.io/kubeflow/katib/*",
     "ghcr.io/kubeflow/kfp-*",
     "ghcr.io/kubeflow/kubeflow/*",
+    "ghcr.io/kubeflow/notebooks/*",
     "ghcr.io/kubeflow/spark-operator/*",
     "ghcr.io/kubeflow/trainer/trainer-controller-manager",
     "ghcr.io/kubeflow/training-v1/training-operator",
@@ -65,10 +69,11 @@ PLATFORM_IMAGES = (
     "quay.io/brancz/kube-rbac-proxy",
     "quay.io/jetstack/cert-manager-*",
     "quay.io/oauth2-proxy/oauth2-proxy",
+    "registry.istio.io/release/*",
     "registry.k8s.io/jobset/jobset",
     "registry.k8s.io/kubebuilder/kube-rbac-proxy",
 )
-"""Components of Kubeflow 1.6.1 to 26.03, and replacements of images that upstream deleted.
+"""Components of Kubeflow 1.6.1 to 26.03.1, and replacements of images that upstream deleted.
 
 Source: the renders of the releases' `example`; a test compares them.
 """

@@ -37,7 +37,13 @@ from kubeflow_volcano.rollout.settings.pods.placement import PlacementSettings, 
 from kubeflow_volcano.rollout.settings.pods.proxy import ProxySettings, validate_proxy
 from kubeflow_volcano.rollout.settings.storage import StorageSettings, validate_static_volumes
 from kubeflow_volcano.rollout.settings.uninstall import UninstallSettings, uninstall_settings, validate_uninstall
-from kubeflow_volcano.rollout.settings.user import Account, UserSettings, validate_password
+from kubeflow_volcano.rollout.settings.user import (
+    MODEL_REGISTRY,
+    Account,
+    UserSettings,
+    validate_model_registry,
+    validate_password,
+)
 from kubeflow_volcano.rollout.settings.validation.schedule import ScheduleSettings, validate_schedule
 from kubeflow_volcano.rollout.settings.variables import GivenPath, OptionalPath, OptionalText, complete, defaults
 from kubeflow_volcano.rollout.settings.volcano import (
@@ -244,13 +250,14 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
         problems += validate_access(settings.access, chosen, settings.existing)
         problems += validate_connectors(settings.connectors, settings.access, chosen)
         problems += validate_users(settings.users, settings.user, chosen)
+        problems += validate_model_registry(settings.user, chosen)
         problems += validate_components("kubeflow_patches", settings.patches, chosen, "patches")
         problems += validate_placement(settings.placement, chosen)
         problems += validate_claims(settings.claims, chosen, settings.storage.mode)
         problems += validate_static_volumes(settings.storage, settings.components)
         problems += validate_availability(settings.availability, _training_operator(settings.components))
     problems += _validate_sources(values["kubeflow_sources"], release)
-    parts = (*own.values(), *release.components.values())
+    parts = [part for part in (*own.values(), *release.components.values()) if part.name != MODEL_REGISTRY]
     problems += _validate_namespace("kubeflow_user_namespace is", values["kubeflow_user_namespace"], parts)
     for item in settings.profiles:
         problems += _validate_namespace("kubeflow_profiles names", item.name, parts)

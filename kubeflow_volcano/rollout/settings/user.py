@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, TypeAlias
 
 from kubeflow_volcano.decode import Key, Parsed
 from kubeflow_volcano.problems import Problem
 
-__all__ = ["PUBLISHED_PASSWORD", "Account", "Login", "UserSettings", "validate_length", "validate_password"]
+__all__ = [
+    "MODEL_REGISTRY",
+    "PUBLISHED_PASSWORD",
+    "Account",
+    "Login",
+    "UserSettings",
+    "validate_length",
+    "validate_model_registry",
+    "validate_password",
+]
 
 UPSTREAM_NAMESPACE = "kubeflow-user-example-com"
 """Namespace of the profile in common/user-namespace of every release."""
+
+MODEL_REGISTRY = "model-registry"
+"""The component that is in that namespace, in its manifests and in the names by which its parts call each other."""
 
 PUBLISHED_PASSWORD = "12341234"  # noqa: S105  published in upstream's README
 _BCRYPT_BYTES = 72
@@ -76,6 +88,16 @@ class Account:
     @property
     def _secrets(self) -> str:
         return f"{self.email} {self.password_hash} {self.client_secret}"
+
+
+def validate_model_registry(user: UserSettings, chosen: Collection[str]) -> Iterator[Problem]:
+    """Yield a problem if the Model Registry is chosen, and the first user has another namespace than its manifests."""
+    if MODEL_REGISTRY in chosen and user.namespace != UPSTREAM_NAMESPACE:
+        yield Problem(
+            f"kubeflow_user_namespace is {user.namespace}, and {MODEL_REGISTRY} is chosen.",
+            f"the namespace {UPSTREAM_NAMESPACE}, which the manifests of {MODEL_REGISTRY} name throughout.",
+            f"leave kubeflow_user_namespace empty, or {MODEL_REGISTRY} out.",
+        )
 
 
 def validate_password(user: UserSettings) -> Iterator[Problem]:

@@ -13,33 +13,35 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.desired import Parts, render_upstream
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
+from tests.places import REMOTE_BASES, archive_of, file_beside
 
-ARCHIVES = {"1.6.1": "manifests-1.6.1.tar.gz", "26.03": "community-distribution-26.03.tar.gz"}
 WORKLOADS = {"DaemonSet", "Deployment", "Job", "StatefulSet"}
 WEBHOOKS = {"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}
 WITHOUT_NAMESPACE: dict[str, set[tuple[str, str]]] = {
     "1.6.1": {("training-operator", "kubeflow-namespace")},
     "26.03": set(),
+    "26.03.1": set(),
 }
 """Who is content with a bare namespace, which is made for it, where upstream's namespace carries nothing it needs."""
 
 
-@pytest.fixture(scope="module", params=ARCHIVES)
+@pytest.fixture(scope="module", params=WITHOUT_NAMESPACE)
 def release(
-    request: pytest.FixtureRequest, upstream_dir: Path, kustomize: Path, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, kustomize: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Settings, Parts]:
     """A release and the objects of each of its components in upstream's example."""
     version: str = request.param
-    remote = {"argo-workflows": "argo-workflows-3.7.3.tar.gz", "jobset": "jobset-0.10.1.yaml.gz"}
+    archive = archive_of(version)
+    if not archive.is_file():
+        pytest.skip(f"no {archive}; KFV_TEST_ARCHIVES names the directory of other archives")
+    remote = {name: str(file_beside(file)) for name, file in REMOTE_BASES.get(version, {}).items()}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         settings = parse(
             {
                 "kubeflow_release": version,
-                "kubeflow_source": str(upstream_dir / ARCHIVES[version]),
-                "kubeflow_sources": {
-                    name: str(upstream_dir / file) for name, file in remote.items() if version == "26.03"
-                },
+                "kubeflow_source": str(archive),
+                "kubeflow_sources": remote,
                 "kustomize_binary": str(kustomize),
             }
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from kubeflow_volcano.rollout.manifests.render import Renderer
 from kubeflow_volcano.rollout.manifests.sources import Sources
 from kubeflow_volcano.rollout.patches.table import patched
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
-from tests.places import UPSTREAM
+from tests.places import archive_of
 
 COMPONENTS = ("dex", "oauth2-proxy", "oidc-authservice", "profiles", "user-namespace")
 
@@ -33,14 +32,6 @@ class Upstream(NamedTuple):
 
     def patched(self, settings: Settings) -> dict[str, tuple[Object, ...]]:
         return {name: patched(objects, name, settings) for name, objects in self.parts.items()}
-
-
-def archive_of(release: str) -> Path:
-    """Its archive, beside the checkout or in the directory that KFV_TEST_ARCHIVES names."""
-    name = "community-distribution" if release == "26.03" else "manifests"
-    places = [Path(os.environ.get("KFV_TEST_ARCHIVES", UPSTREAM)), UPSTREAM]
-    found = [place / f"{name}-{release}.tar.gz" for place in places]
-    return next((path for path in found if path.is_file()), found[0])
 
 
 @pytest.fixture(scope="session", params=read.releases())

@@ -350,6 +350,18 @@ def test_a_variable_that_was_removed_says_what_replaced_it() -> None:
     assert problem.todo.startswith("remove it")
 
 
+def test_the_model_registry_is_in_the_namespace_that_its_manifests_name() -> None:
+    chosen = {"kubeflow_release": "26.03.1", "kubeflow_profile": "full", "kubeflow_include": ["model-registry"]}
+    own = "kubeflow-user-example-com"
+    for namespace in ("", own):
+        found = parse({**chosen, "kubeflow_user_namespace": namespace})
+        assert "model-registry" in [part.name for part in found.components]
+    (problem,) = problems(**chosen, kubeflow_user_namespace="ada")
+    assert problem.found == "kubeflow_user_namespace is ada, and model-registry is chosen."
+    assert own in problem.needed
+    assert parse({**chosen, "kubeflow_include": [], "kubeflow_user_namespace": "ada"}).user.namespace == "ada"
+
+
 @pytest.mark.parametrize(("name", "whose"), [("kubeflow", "Katib"), ("default", "Kubernetes itself")])
 def test_the_first_user_gets_no_namespace_of_others(name: str, whose: str) -> None:
     (problem,) = problems(kubeflow_user_namespace=name)
@@ -390,7 +402,7 @@ def test_a_profile_has_what_is_included_and_what_that_requires() -> None:
     [
         ({"kubeflow_include": ["katib"], "kubeflow_exclude": ["katib"]}, "katib both requested and excluded"),
         ({"kubeflow_include": ["katb"]}, "Did you mean katib?"),
-        ({"kubeflow_include": ["spark-operator"]}, "It comes with 1.10.2, 1.11.0, 26.03."),
+        ({"kubeflow_include": ["spark-operator"]}, "It comes with 1.10.2, 1.11.0, 26.03, 26.03.1."),
         ({"kubeflow_include": ["pipelines-pns"]}, "upstream removed it in 1.9.0"),
         (
             {"kubeflow_include": ["cert-manager"], "kubeflow_existing": ["cert-manager"]},

@@ -122,7 +122,7 @@ def test_what_is_gone_without_a_replacement_is_refused_in_every_mode(
         f"project, and later ones do not fit the manifests of 2.0): {GONE}."
     )
     assert "kubeflow_exclude: [part]" in problem.todo
-    assert "kubeflow_release 26.03, 1.11.0, 1.10.2;" in problem.todo
+    assert "kubeflow_release 26.03.1, 26.03, 1.11.0, 1.10.2;" in problem.todo
     allowed = listed(objects, **variables, image_mirror_allow_gone=True)
     assert allowed.problems == ()
     assert any(warning.found.endswith(f": {GONE}.") for warning in allowed.warnings)
