@@ -24,13 +24,14 @@ from kubeflow_volcano.rollout.state.store import NAMESPACE, create_once, ensure_
 __all__ = ["LEASE", "Lock", "holder_of"]
 
 NAME = "rollout"
-SECONDS = 30
+SECONDS = 45
 """leaseDurationSeconds: a holder that has not renewed the Lease for so long counts as dead."""
 
 LEASE = Ref("coordination.k8s.io/v1", "Lease", NAMESPACE, NAME)
 _RENEW_SECONDS = 8.0
 _RETRY_SECONDS = 1.0
-_RENEW_DEADLINE_SECONDS = 20.0
+_TRY_SECONDS = 15.0
+_RENEW_DEADLINE_SECONDS = 35.0
 """A holder that cannot renew for so long gives up, before another may take over (renewDeadline of client-go)."""
 _LAST_SECONDS = 5.0
 _TRIES = 3
@@ -122,7 +123,7 @@ class Lock:
         pause = _RENEW_SECONDS
         while not (self._done.wait(pause) or self.lost.is_set()):
             pause = _RETRY_SECONDS
-            renewed, try_until = Deadline(_RENEW_DEADLINE_SECONDS), self._until.at_most(_RENEW_SECONDS)
+            renewed, try_until = Deadline(_RENEW_DEADLINE_SECONDS), self._until.at_most(_TRY_SECONDS)
             with contextlib.suppress(ApiError):
                 if not self._write(self._spec(self._name), try_until) and not self._still_ours(try_until):
                     self._lose()

@@ -67,8 +67,13 @@ def test_a_request_that_hangs_does_not_keep_the_lock_from_being_given_up(
 
 
 def test_one_renewal_that_fails_late_is_repeated_in_time(leases: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a quarter of the times that hold for real: the second pause would end after the lock is given up."""
-    for name, seconds in {"_RENEW_SECONDS": 2.0, "_RENEW_DEADLINE_SECONDS": 5.0, "_RETRY_SECONDS": 0.25}.items():
+    """In less than the times that hold for real: the second pause would end after the lock is given up."""
+    for name, seconds in {
+        "_RENEW_SECONDS": 2.0,
+        "_TRY_SECONDS": 2.0,
+        "_RENEW_DEADLINE_SECONDS": 5.0,
+        "_RETRY_SECONDS": 0.25,
+    }.items():
         monkeypatch.setattr(module, name, seconds)
     cluster = leases.connect()
     replace = cluster.replace
