@@ -20,8 +20,8 @@ __all__ = ["Machine", "make_tree"]
 
 _SUITE = "bookworm"
 _PACKAGES = (
-    "auditd busybox ca-certificates containerd dbus firewalld iproute2 iptables kmod linux-image-cloud-amd64 make "
-    "nftables openssh-server openssl policycoreutils policycoreutils-python-utils procps python3 python3-selinux "
+    "auditd busybox-static ca-certificates containerd dbus firewalld iproute2 iptables kmod linux-image-cloud-amd64 "
+    "make nftables openssh-server openssl policycoreutils policycoreutils-python-utils procps python3 python3-selinux "
     "selinux-basics selinux-policy-default semodule-utils sudo systemd systemd-sysv udev util-linux"
 )
 _NETWORK = "[Match]\nName=eth*\n[Network]\nDHCP=yes\n"
