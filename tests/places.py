@@ -2,30 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
-__all__ = ["REMOTE_BASES", "ROOT", "UPSTREAM", "archive_of", "file_beside"]
+__all__ = ["ROOT", "UPSTREAM"]
 
 ROOT = Path(__file__).parents[1]
 UPSTREAM = ROOT.parent / "shared" / "upstream"
 """Real manifests; a fresh clone elsewhere does not have them."""
-
-_ARGO = {"argo-workflows": "argo-workflows-3.7.3.tar.gz"}
-REMOTE_BASES = {
-    "26.03": _ARGO | {"jobset": "jobset-0.10.1.yaml.gz"},
-    "26.03.1": _ARGO | {"jobset": "jobset-0.11.0.yaml.gz"},
-}
-"""Files with what releases take from elsewhere, by release and source."""
-
-
-def file_beside(name: str) -> Path:
-    """A file of upstream, beside the checkout or in the directory that KFV_TEST_ARCHIVES names; may not be there."""
-    others = Path(os.environ.get("KFV_TEST_ARCHIVES", UPSTREAM)) / name
-    return others if others.is_file() else UPSTREAM / name
-
-
-def archive_of(release: str) -> Path:
-    """The archive of a release; may not be there."""
-    name = "community-distribution" if release.startswith("26.") else "manifests"
-    return file_beside(f"{name}-{release}.tar.gz")

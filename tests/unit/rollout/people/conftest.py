@@ -16,7 +16,7 @@ from kubeflow_volcano.rollout.manifests.render import Renderer
 from kubeflow_volcano.rollout.manifests.sources import Sources
 from kubeflow_volcano.rollout.patches.table import patched
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
-from tests.places import archive_of
+from tests.archives import needed_archive
 
 COMPONENTS = ("dex", "oauth2-proxy", "oidc-authservice", "profiles", "user-namespace")
 
@@ -38,9 +38,7 @@ class Upstream(NamedTuple):
 def upstream(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Upstream:
     """Each release whose archive is at hand."""
     release: str = request.param
-    archive = archive_of(release)
-    if not archive.is_file():
-        pytest.skip(f"no {archive}; KFV_TEST_ARCHIVES names the directory of other archives")
+    archive = needed_archive(release)
     settings = parse({"kubeflow_release": release, "kubeflow_profile": "full", "kubeflow_source": str(archive)})
     old = settings.release.kustomize_version.startswith("3.")
     kustomize: Path = request.getfixturevalue("kustomize_3" if old else "kustomize")
