@@ -95,6 +95,18 @@ def settings(variables: dict[str, Any]) -> Settings:
     return parse(variables)
 
 
+@pytest.fixture(scope="module")
+def installed(cluster: Cluster, settings: Settings) -> None:
+    """Everything of the parts is on the cluster and ready."""
+    install(cluster, settings)
+
+
+def install(cluster: Cluster, settings: Settings) -> None:
+    components = [settings.component(part) for part in PARTS]
+    assert not roll_out(cluster, settings, components, check=False, progress=silent).problems
+    assert not wire_gang(cluster, settings, check=False, progress=silent).problems
+
+
 def everything(cluster: Cluster) -> dict[tuple[str, str, str], tuple[str, Object]]:
     """Address, UID and text of what nobody writes by itself; the ledger is written by every run."""
     kinds = (
@@ -175,10 +187,9 @@ def test_a_run_that_is_killed_at_any_moment_converges(
             process.send_signal(signal.SIGKILL)
     if live := cluster.get(STORAGE_CLASS):  # so that something is left to do, however far the last run came
         cluster.delete(STORAGE_CLASS, uid=live["metadata"]["uid"])
-    components = [settings.component(part) for part in PARTS]
-    assert not roll_out(cluster, settings, components, check=False, progress=silent).problems
-    assert not wire_gang(cluster, settings, check=False, progress=silent).problems
+    install(cluster, settings)
     before = everything(cluster)
+    components = [settings.component(part) for part in PARTS]
 
     apply = Cluster.apply
 
@@ -212,6 +223,7 @@ def assert_written_down(cluster: Cluster) -> None:
     }
 
 
+@pytest.mark.usefixtures("installed")
 def test_gang_scheduling_goes_off_and_on(cluster: Cluster, settings: Settings, variables: dict[str, Any]) -> None:
     off = parse({**variables, "gang_scheduling_scheduler": "none"})
     would = wire_gang(cluster, off, check=True, progress=silent)
@@ -232,6 +244,7 @@ def test_gang_scheduling_goes_off_and_on(cluster: Cluster, settings: Settings, v
     ).changed
 
 
+@pytest.mark.usefixtures("installed")
 def test_a_deleted_object_comes_back(cluster: Cluster, settings: Settings) -> None:
     ref = Ref("v1", "ConfigMap", "volcano-system", "volcano-admission-configmap")
     live = cluster.get(ref)
@@ -257,6 +270,7 @@ def replicas(cluster: Cluster) -> int:
     return found
 
 
+@pytest.mark.usefixtures("installed")
 def test_a_change_that_somebody_made_is_refused_and_named_until_it_is_given_up(
     cluster: Cluster, settings: Settings
 ) -> None:
@@ -278,6 +292,7 @@ def test_a_change_that_somebody_made_is_refused_and_named_until_it_is_given_up(
 
 
 @pytest.mark.parametrize("manager", ["kubectl-edit", "kubectl-client-side-apply"])
+@pytest.mark.usefixtures("installed")
 def test_a_change_by_hand_is_set_back(cluster: Cluster, settings: Settings, manager: str) -> None:
     edit(cluster, manager, 2)
     result = roll_out(cluster, settings, (settings.component("training-operator"),), check=False, progress=silent)
@@ -286,6 +301,7 @@ def test_a_change_by_hand_is_set_back(cluster: Cluster, settings: Settings, mana
     assert replicas(cluster) == 1
 
 
+@pytest.mark.usefixtures("installed")
 def test_the_default_class_is_one_and_the_base_directory_as_asked(
     cluster: Cluster, variables: dict[str, Any], settings: Settings
 ) -> None:
@@ -332,6 +348,7 @@ def test_everything_that_stands_in_the_way_is_known_before_the_first_change(
         assert all(words in problem.found for problem in caught.value.problems)
 
 
+@pytest.mark.usefixtures("installed")
 def test_a_silent_webhook_is_named(cluster: Cluster) -> None:
     hooks = [
         Ref(
@@ -353,6 +370,7 @@ def test_a_silent_webhook_is_named(cluster: Cluster) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("installed")
 def test_an_emptied_ca_bundle_is_written_again_by_its_backend(cluster: Cluster, settings: Settings) -> None:
     hook = Ref(
         "admissionregistration.k8s.io/v1",
@@ -395,6 +413,7 @@ def test_an_image_that_does_not_exist_ends_a_wait_early_with_its_name(cluster: C
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("installed")
 def test_an_operator_that_is_older_than_the_crd_is_restarted_once(cluster: Cluster, settings: Settings) -> None:
     crd = cluster.get(POD_GROUPS)
     assert crd is not None
