@@ -2,7 +2,7 @@
 
 SELinux enforces. Real: services and their restarts, kernel modules and settings, swap, labels and what they allow,
 firewalld, and pulls of Debian's containerd 1.6 from a mirror. Not as on openEuler: Debian's kernel, policy and
-packages; the types of containers come from container.cil, because Debian has no container-selinux; kubelet and API
+packages; the types of containers come from policy.cil, because Debian has no container-selinux; kubelet and API
 server are programs of that name which only listen.
 """
 
@@ -60,10 +60,12 @@ REPAIRED = {
 WRITES = f"runcon -t container_t /bin/busybox touch {VOLUMES}/of-a-container"
 WORKER = """
 set -e
-ip netns add worker; ip link add to-worker type veth peer name up netns worker
+ip netns add worker; ip link add to-worker type veth peer name to-first netns worker
 ip addr add 10.9.0.1/24 dev to-worker; ip link set to-worker up
-ip netns exec worker sh -c 'ip addr add 10.9.0.2/24 dev up; ip link set up up; ip link set lo up'
+ip netns exec worker sh -ec \
+  'ip addr add 10.9.0.2/24 dev to-first; ip link set to-first up; ip link set lo up'
 ip netns exec worker /usr/sbin/sshd -o PidFile=/run/worker.pid
+ip netns exec worker setsid python3 -m http.server 10250 >/dev/null 2>&1 </dev/null &
 systemd-run --quiet --unit kubelet-listens bash -c 'exec -a kubelet python3 -m http.server 10250'
 systemd-run --quiet --unit server-listens bash -c 'exec -a kube-apiserver python3 -c "$0" "$@"' \
   'import http.server as h; h.ThreadingHTTPServer(("", 6443), h.SimpleHTTPRequestHandler).serve_forever()' \
@@ -78,7 +80,7 @@ Report = dict[str, Any]
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     """A machine that enforces SELinux's policy, with containerd and firewalld, and the user ops."""
-    policy = Path(__file__).with_name("container.cil")
+    policy = Path(__file__).with_name("policy.cil")
     made = Machine(tmp_path_factory.mktemp("host") / "it", memory_mib=2048, processors=1, policy=policy)
     try:
         made.make()
