@@ -161,12 +161,13 @@ class SELinux:
 
 @dataclass(frozen=True, slots=True)
 class Firewall:
-    """`active` services; `zones` are firewalld's active ones with their sources."""
+    """`active` services; `zones` are firewalld's active ones with their sources, or `zones_trouble` says why not."""
 
     active: tuple[str, ...]
     default_zone: str
     flushes: bool
     zones: Mapping[str, tuple[str, ...]]
+    zones_trouble: str = ""
 
 
 @dataclass(frozen=True, slots=True)

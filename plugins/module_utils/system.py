@@ -26,6 +26,8 @@ from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.processe
 __all__ = ["look_firewall", "look_machine", "look_os", "look_selinux", "look_swap", "look_time"]
 
 SECONDS = 15
+_FIREWALL_SECONDS = 60
+"""D-Bus, by which it asks, gives up after 25 s and says so."""
 _UNIT_DIRECTORIES = (
     "/etc/systemd/system",
     "/run/systemd/system",
@@ -71,20 +73,28 @@ def look_selinux() -> dict[str, Any]:
 
 
 def look_firewall(daemons: Mapping[str, Process]) -> dict[str, Any]:
-    """Which services filter, and which sources the zones of firewalld accept."""
+    """Which services filter, and which sources the zones of firewalld accept, or why that is not known."""
     services = ("firewalld", "nftables", "iptables", "ip6tables")
     states = programs.run(["systemctl", "is-active", *services], SECONDS).output.split()
     active = [name for position, name in enumerate(services) if states[position : position + 1] == ["active"]]
     if "firewalld" in daemons and "firewalld" not in active:
         active.append("firewalld")
-    zones = programs.run(["firewall-cmd", "--get-active-zones"], SECONDS).output if "firewalld" in active else ""
+    zones, trouble = _active_zones() if "firewalld" in active else ({}, "")
     settings = assignments(read("/etc/firewalld/firewalld.conf"))
     return {
         "active": sorted(active),
         "default_zone": settings.get("DefaultZone", ""),
         "flushes": settings.get("FlushAllOnReload", "").lower() in {"yes", "true"},
-        "zones": zones_of(zones),
+        "zones": zones,
+        "zones_trouble": trouble,
     }
+
+
+def _active_zones() -> tuple[dict[str, list[str]], str]:
+    done = programs.run(["firewall-cmd", "--get-active-zones"], _FIREWALL_SECONDS)
+    if done.code:
+        return {}, programs.complaint(done.errors) or f"firewall-cmd ended with {done.code}"
+    return zones_of(done.output), ""
 
 
 def zones_of(text: str) -> dict[str, list[str]]:

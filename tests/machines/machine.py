@@ -32,6 +32,7 @@ chroot "$1" setfiles -F -e /proc /etc/selinux/default/contexts/files/file_contex
 """
 _PATIENCE = "systemd.default_timeout_start_sec=900 systemd.default_device_timeout_sec=900 systemd.service_watchdogs=no"
 """Beside other work services start slowly; systemd gives up after 90 s, and restarts what is silent for 3 min."""
+_KERNEL = "root=/dev/vda rw console=ttyS0 quiet security=selinux selinux=1 net.ifnames=0"
 _FAST = "tsc=reliable mitigations=off"
 """Emulated processors share one counter, but the kernel's measure of that fails; then each look at a clock is a request
 to a slow device, and the API server makes very many."""
@@ -137,10 +138,7 @@ class Machine:
                 *("-drive", f"file={self.home}/disk.img,if=virtio,format=raw,cache=unsafe", *share),
                 *("-netdev", f"user,id=n,restrict=on,hostfwd=tcp:127.0.0.1:{self.port}-:22"),
                 *("-device", "virtio-net-pci,netdev=n"),
-                *(
-                    "-append",
-                    "root=/dev/vda rw console=ttyS0 quiet security=selinux selinux=1 net.ifnames=0 " + f"{_FAST} {_PATIENCE}",
-                ),
+                *("-append", f"{_KERNEL} {_FAST} {_PATIENCE}"),
             ],
             stdin=subprocess.DEVNULL,
         )

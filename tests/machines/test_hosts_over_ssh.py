@@ -166,26 +166,16 @@ def changed(done: subprocess.CompletedProcess[str]) -> int:
 def pulled(host: Machine, mirror: Registry) -> bool:
     """Whether containerd pulls an image that only the mirror has, through a tunnel to it."""
     host.run("setsebool sshd_port_forwarding 1")
-    tunnel = subprocess.Popen(
-        [
-            "ssh",
-            *host.ssh_options(),
-            "-R",
-            f"{mirror.address}:{mirror.address}",
-            "root@127.0.0.1",
-            "echo up; sleep 3600",
-        ],
-        stdout=subprocess.PIPE,
-        stdin=subprocess.DEVNULL,
-    )
-    try:
-        assert tunnel.stdout
-        assert tunnel.stdout.readline() == b"up\n"
-        pull = f"ctr --namespace k8s.io images pull --hosts-dir /etc/containerd/certs.d {IMAGE}"
-        return host.run(pull, check=False).returncode == 0
-    finally:
-        tunnel.kill()
-        tunnel.wait()
+    forwarded = f"{mirror.address}:{mirror.address}"
+    tunnel = ["ssh", *host.ssh_options(), "-R", forwarded, "root@127.0.0.1", "echo up; sleep 3600"]
+    with subprocess.Popen(tunnel, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as process:
+        try:
+            assert process.stdout
+            assert process.stdout.readline() == b"up\n"
+            pull = f"ctr --namespace k8s.io images pull --hosts-dir /etc/containerd/certs.d {IMAGE}"
+            return host.run(pull, check=False).returncode == 0
+        finally:
+            process.kill()
 
 
 def test_what_is_wrong_is_found_repaired_and_stays_so_through_a_reboot(

@@ -15,6 +15,7 @@ from kubeflow_volcano.validators.hosts.judging import Finding, inventory_of, jud
 __all__ = ["CHECKS"]
 
 _ACCEPTING = "trusted"
+_LOOK_AT_ZONE = "check that the zone trusted has them as sources (firewall-cmd --zone=trusted --list-sources)."
 """firewalld's zone whose target is ACCEPT."""
 _DIRECTORY_MODES = frozenset({"local_path", "static"})
 """Storage modes whose volumes are directories on hosts."""
@@ -88,7 +89,13 @@ def _firewall(facts: HostFacts, networks: tuple[str, ...]) -> Iterator[Finding]:
     accepted = set(found.zones.get(_ACCEPTING, ()))
     missing = [cidr for cidr in networks if cidr not in accepted]
     flushes = "; a reload would delete the rules of kube-proxy (FlushAllOnReload)" if found.flushes else ""
-    if missing:
+    if found.zones_trouble:
+        yield warning(
+            "ZonesUnknown",
+            f"firewalld is running, and which networks its zones accept is unknown ({found.zones_trouble}){flushes}",
+            todo=_LOOK_AT_ZONE,
+        )
+    elif missing:
         yield warning(
             "NotAccepted",
             f"firewalld is running, and no accepting zone has {', '.join(missing)}{flushes}",
@@ -103,7 +110,7 @@ def _firewall(facts: HostFacts, networks: tuple[str, ...]) -> Iterator[Finding]:
         yield warning(
             "NetworksUnknown",
             f"firewalld is running, and the networks of pods and Services are unknown{flushes}",
-            todo="check that the zone trusted has them as sources (firewall-cmd --zone=trusted --list-sources).",
+            todo=_LOOK_AT_ZONE,
         )
     else:
         yield passing(f"firewalld accepts {', '.join(networks)}")

@@ -24,9 +24,9 @@ from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.kernel i
 )
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.kubelet import look_kubelet
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.network import look_connections, look_proxies
-from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.processes import daemon_of
+from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.processes import Process, daemon_of
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.runtimes import look_runtime
-from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.system import look_swap, zones_of
+from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.system import look_firewall, look_swap, zones_of
 from ansible_collections.kubeflow_volcano.platform.plugins.modules import kfv_host_facts
 from kubeflow_volcano.hosts.facts import HostFacts
 from kubeflow_volcano.hosts.kernel import SYSCTLS, modules_for
@@ -331,6 +331,26 @@ def test_connections_are_tried_and_what_stands_against_them_is_told() -> None:
 def test_zones_of_firewalld_are_read_with_their_sources() -> None:
     text = "public (default)\n  interfaces: eth0\ntrusted\n  sources: 10.96.0.0/12 10.244.0.0/16\n"
     assert zones_of(text) == {"public": [], "trusted": ["10.96.0.0/12", "10.244.0.0/16"]}
+
+
+@pytest.mark.parametrize(
+    ("script", "zones", "trouble"),
+    [
+        ("echo trusted; echo '  sources: 10.96.0.0/12'", {"trusted": ["10.96.0.0/12"]}, ""),
+        ("echo ERROR: first >&2; echo Error: no reply. >&2; exit 254", {}, "Error: no reply."),
+        ("exit 252", {}, "firewall-cmd ended with 252"),
+    ],
+)
+def test_a_firewalld_that_does_not_answer_is_not_taken_for_one_without_zones(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str, zones: Mapping[str, list[str]], trouble: str
+) -> None:
+    program = tmp_path / "firewall-cmd"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    found = look_firewall({"firewalld": Process("1", "firewalld", ["firewalld"])})
+    assert found["active"] == ["firewalld"]
+    assert (found["zones"], found["zones_trouble"]) == (zones, trouble)
 
 
 def test_a_part_that_breaks_is_told_and_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -168,6 +168,7 @@ def test_what_cannot_work_fails_and_names_the_host(id_: str, parts: dict[str, An
         ("P15", {"firewall": {"active": ["nftables"]}}, "OtherFirewall"),
         ("P15", {"firewall": {"active": ["firewalld"]}}, "NetworksUnknown"),
         ("P15", {"firewall": {"active": ["firewalld"]}, **CIDRS}, "NotAccepted"),
+        ("P15", {"firewall": {"active": ["firewalld"], "zones_trouble": "no reply"}, **CIDRS}, "ZonesUnknown"),
         ("P16", {"swap": {"fstab": ["/dev/vdb none swap sw 0 0"]}}, "SwapAfterBoot"),
         (
             "P16",
