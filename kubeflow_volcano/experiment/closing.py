@@ -29,29 +29,29 @@ _PROVISIONER = ("volume.kubernetes.io/storage-provisioner", "volume.beta.kuberne
 
 
 def remove(
-    cluster: Cluster, here: Sequence[Tracked], swept: Sequence[Tracked], deadline: Deadline
+    cluster: Cluster, here: Sequence[Tracked], swept: Sequence[Tracked], patience: Deadline
 ) -> tuple[tuple[Tracked, ...], tuple[Tracked, ...]]:
     """Delete what is `here`, and wait until that and what was `swept` no longer exist.
 
-    Returns what is left at the deadline, and the volumes of deleted claims.
+    `patience` limits the time in which nothing happens. Returns what is left, and the volumes of deleted claims.
     """
     claims = [item for item in here if item.ref.kind == "PersistentVolumeClaim"]
     volumes, unfinished = _volumes(cluster, claims)
     spaces = [item for item in here if item.ref.kind == "Namespace"]
     inside = [item for item in here if item.ref.namespace]
     # A quota is created only with its namespace, and deleted with it.
-    delete_all(cluster, [item for item in inside if item.ref.kind != "ResourceQuota"], deadline)
-    delete_all(cluster, spaces, deadline)
+    delete_all(cluster, [item for item in inside if item.ref.kind != "ResourceQuota"], patience)
+    delete_all(cluster, spaces, patience)
     # A namespace ends only when nothing is left in it.
     names = {item.ref.name for item in spaces}
     shared = [item for item in here if (item.ref.api_version, item.ref.kind) in SHARED]
     outside = [item for item in here if item.ref.namespace not in names and item not in shared]
     waited = dict.fromkeys([*outside, *swept, *map(Tracked.of, volumes)])
     departure = Departure(cluster, list(waited), {item.uid for item in claims})
-    left = list(departure.wait(deadline, at_least=_PROVISIONING_SECONDS if unfinished else 0.0))
+    left = list(departure.wait(patience, at_least=_PROVISIONING_SECONDS if unfinished else 0.0, renew=True))
     lasting = {item.ref.name for item in left if item.ref.kind == "Namespace"}
     left += [item for item in inside if item.ref.namespace in lasting]
-    left += _shared(cluster, shared, deadline)
+    left += _shared(cluster, shared, patience)
     return tuple(left), tuple(map(Tracked.of, [*volumes, *departure.late]))
 
 

@@ -97,16 +97,18 @@ class Departure:
         self._cluster = cluster
         self._claims = frozenset(claims)
         self._present = {item.uid: item for item in objects}
+        self._said: set[tuple[str, str]] = set()
         self._watched: dict[Subject, set[str]] = {}
         for item in objects:
             self._watched.setdefault(_subject(item), set()).add(item.uid)
         if self._claims:
             self._watched.setdefault(_VOLUMES, set())
 
-    def wait(self, deadline: Deadline, *, at_least: float = 0.0) -> tuple[Tracked, ...]:
+    def wait(self, deadline: Deadline, *, at_least: float = 0.0, renew: bool = False) -> tuple[Tracked, ...]:
         """Wait until all are deleted, and `at_least` these seconds for late volumes; returns what is left.
 
-        `late` then has those volumes.
+        `late` then has those volumes. With `renew` the deadline limits the time without news: it begins again when an
+        object is gone, or says something new of what it waits for, as a namespace does of its contents.
         """
         if not self._watched:
             return ()
@@ -114,15 +116,17 @@ class Departure:
         try:
             with Observer(self._cluster, list(self._watched), deadline) as observer:
                 for change in observer.changes(tick=_TICK):
-                    if change is not None:
-                        self._account(change)
+                    if change is not None and self._account(change) and renew:
+                        deadline.renew()
                     if not self._present and deadline.elapsed >= at_least:
                         return ()
         except ApiError as error:
             trouble = str(error)
         return tuple(replace(item, why=item.why or trouble or "still exists") for item in self._present.values())
 
-    def _account(self, change: Change) -> None:
+    def _account(self, change: Change) -> bool:
+        """Take the change into account; returns whether an object is gone, or says what it has not said before."""
+        before, said = set(self._present), len(self._said)
         seen = {item["metadata"]["uid"]: item for item in change.objects}
         uids = self._watched[change.subject]
         if change.subject == _VOLUMES:
@@ -135,6 +139,8 @@ class Departure:
                 self._present.pop(uid, None)
             elif uid in self._present:
                 self._present[uid] = replace(self._present[uid], why=_holder(seen[uid]))
+                self._said.add((uid, self._present[uid].why))
+        return not before <= self._present.keys() or len(self._said) > said
 
     def _notice(self, seen: Mapping[str, Object]) -> None:
         """Wait for volumes of the claims, too, once they are seen."""

@@ -38,6 +38,7 @@ EVERYWHERE = "namespaces that deny the same without the probe's labels"
 _LIFE = timedelta(minutes=15)
 _CREATE_SECONDS = 30.0
 _DELETE_SECONDS = 10.0
+_PATIENCE_SECONDS = 120.0  # as long as B8 lets a namespace take
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,27 +276,27 @@ class Session:
             delete_all(self.cluster, found, Deadline(_DELETE_SECONDS))
             self._swept.extend(found)
 
-    def close(self, seconds: float = 60.0) -> Cleanup:
-        """Delete everything by UID and wait for that. May be called again.
+    def close(self, patience_seconds: float = _PATIENCE_SECONDS) -> Cleanup:
+        """Delete everything by UID and wait for that, until nothing happens for some time. May be called again.
 
         A signal takes effect after that; `account` then has the result.
         """
         with postponed():
             started = time.monotonic()
-            deadline = Deadline(seconds)
+            patience = Deadline(patience_seconds)
             self.stop()
             self._recover()
             here = self._present()
             if here or self._swept:
                 self.progress(f"removing {counted(len(here), 'probe object')}")
-            left, volumes = remove(self.cluster, here, self._swept, deadline)
+            left, volumes = remove(self.cluster, here, self._swept, patience)
             # A probe that a signal cut off may have seen more objects in the meantime; they go with their owners.
             known = {item.uid for item in (*here, *volumes)}
-            left += wait_gone(self.cluster, [item for item in self._present() if item.uid not in known], deadline)
+            left += wait_gone(self.cluster, [item for item in self._present() if item.uid not in known], patience)
             stuck = {item.uid for item in left}
             with self._state:
                 self._tracked.update({item.uid: item for item in volumes})
-            helpers = remove_helpers(self.cluster, self._without_volume(), deadline)
+            helpers = remove_helpers(self.cluster, self._without_volume(), patience)
             with self._state:
                 self._tracked.update({item.uid: item for item in helpers})
                 created = tuple(self._tracked.values())

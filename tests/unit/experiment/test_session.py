@@ -132,6 +132,32 @@ def test_what_will_not_go_is_left_with_its_holder(api: Any, session: Session) ->
     assert account.removed == ()
 
 
+@pytest.mark.parametrize("lists", [{"p0": "A", "p1": "AA", "p2": "AAA", "p3": "AAAA"}, {"p0": "ABCD"}])
+def test_a_slow_cluster_is_waited_for_while_there_is_news(api: Any, session: Session, lists: dict[str, str]) -> None:
+    """Each list of a pod tells what holds it, until it is gone: in all, this takes more than twice the patience."""
+    words = {name: iter(text) for name, text in lists.items()}
+    api.on("POST", PODS, lambda request: api.reply(201, live(request.body, request.body["metadata"]["name"])))
+    for name in words:
+        session.create(pod(name))
+        api.on("DELETE", f"{PODS}/{name}", api.reply(200, {}))
+
+    def listed(request: Any) -> Any:
+        if "watch" in request.query:
+            time.sleep(1)
+            return api.reply(lines=[{"type": "ERROR"}])  # so that it is listed again
+        name = request.query["fieldSelector"].removeprefix("metadata.name=")
+        found = live(pod(name), name)
+        for word in words[name]:
+            found["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": [word]}
+            return api.reply(200, listing(found))
+        return api.reply(200, listing())
+
+    api.on("GET", PODS, listed)
+    account = session.close(2.4)
+    assert (len(account.removed), account.left) == (len(lists), ())
+    assert account.seconds > 2 * 2.4
+
+
 def test_another_object_of_the_same_name_does_not_count_as_left(api: Any, session: Session) -> None:
     served(api)
     session.create(pod())
