@@ -279,10 +279,8 @@ def roles_removed(cluster: Cluster) -> Iterator[None]:
 def test_the_rules_are_enough_and_a_missing_one_is_told(cluster: Cluster, kubeconfig: Path, tmp_path: Path) -> None:
     whole = Cluster.connect(_as_user(cluster, kubeconfig, tmp_path))
     found = answer(whole, "six-gpus", ["GangNeverFits"])
-    assert [item.reason for item in found.findings] == ["GangNeverFits"], [
-        (item.problem.found, item.details) for item in found.findings
-    ]
-    assert found.unread == ()
+    told = [(item.problem.found, item.details) for item in found.findings]
+    assert ([item.reason for item in found.findings], found.unread) == (["GangNeverFits"], ()), told
     less = Cluster.connect(_as_user(cluster, kubeconfig, tmp_path, without="nodes"))
     blind = explain(read_situation(less, SPACE, "six-gpus"))
     assert not blind.blocked
