@@ -22,7 +22,7 @@ from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
 from tests.hosts.test_registry import package
 from tests.waiting import until
 
-__all__ = ["NodeRegistry", "image_store", "serving", "stored_images"]
+__all__ = ["NodeRegistry", "enter", "image_store", "serving", "stored_images"]
 
 
 @dataclass(frozen=True)
@@ -39,15 +39,19 @@ class NodeRegistry:
         return (self.directory / "log").read_text()
 
 
+def enter(cluster: str) -> tuple[str, ...]:
+    """What begins commands that are to run in the network of a cluster's real node."""
+    pid = NodeCgroup(read_layout(), ClusterPaths.of(cluster).cgroup).first_process()
+    assert pid
+    return ("nsenter", f"--target={pid}", "--net")
+
+
 @contextlib.contextmanager
 def serving(
     cluster: str, directory: Path, port: int, name: str = "", users: Mapping[str, str] | None = None
 ) -> Iterator[NodeRegistry]:
     """Serve from an empty store, under a name or the address itself; `users` have passwords, and alone may pull."""
-    paths = ClusterPaths.of(cluster)
-    pid = NodeCgroup(read_layout(), paths.cgroup).first_process()
-    assert pid
-    registry = NodeRegistry(f"127.0.0.1:{port}", ("nsenter", f"--target={pid}", "--net"), directory)
+    registry = NodeRegistry(f"127.0.0.1:{port}", enter(cluster), directory)
     config = {
         "version": 0.1,
         "log": {"accesslog": {"disabled": False}, "level": "warn"},
@@ -59,7 +63,7 @@ def serving(
         (directory / "users").write_text("".join(lines))
         config["auth"] = {"htpasswd": {"realm": "own", "path": str(directory / "users")}}
     (directory / "config.yml").write_text(yaml.safe_dump(config))
-    resolver = paths.root / "etc/containerd/certs.d" / (name or registry.address)
+    resolver = ClusterPaths.of(cluster).root / "etc/containerd/certs.d" / (name or registry.address)
     program = package("docker-registry", "usr/bin/docker-registry")
     with (directory / "log").open("wb") as log:
         command: list[str | Path] = [*registry.enter, program, "serve", directory / "config.yml"]

@@ -36,6 +36,7 @@ from kubeflow_volcano.validators.core.outcome import Outcome
 from kubeflow_volcano.validators.run.runner import Options, validate
 from tests.integration.breaking import made, turned_off
 from tests.integration.envoy_gateway import envoy_on_the_node, in_front
+from tests.integration.node_directory import BASE, READER, READER_PASSWORD, serving
 from tests.integration.playing import play
 from tests.integration.test_rehearsal_full import ARCHIVE
 from tests.integration.test_report_browser import chromium, screenshot
@@ -46,7 +47,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(1800)]
 
 SPEC = RehearsalSpec(f"signing-{os.getpid()}", gpu_nodes=1, extras=("cert-manager", "dex", "oauth2-proxy"))
 COMPONENTS = ("cert-manager", "istio", "kubeflow-istio-resources", "oauth2-proxy", "dex", "centraldashboard")
-PORT, PROVIDER_PORT = 31443, 31556
+PORT, PROVIDER_PORT, DIRECTORY_PORT = 31443, 31556, 1636
 FIRST, ADA, EVE = "user@example.com", "ada@example.org", "eve@company.example"
 PASSWORD = "correct horse battery staple"  # noqa: S105  of users that the tests make
 DEX = Ref("apps/v1", "Deployment", "auth", "dex")
@@ -282,6 +283,32 @@ def test_somebody_of_a_provider_signs_in_through_a_connector(
             browser.find_element(By.CSS_SELECTOR, "form[action='/oauth2/start'] button").click()
             browser.find_element(By.XPATH, "//button[contains(., 'Log in with Company')]").click()
             until(lambda: browser.current_url.startswith(f"http://{site.host}:{PROVIDER_PORT}/dex/"), 30)
+            fill(browser, EVE, PASSWORD)
+            assert known_as(browser, site.url) == EVE
+
+
+def test_somebody_of_a_directory_signs_in_with_its_password(
+    site: Site, password: str, browser: webdriver.Chrome, tmp_path: Path
+) -> None:
+    search = {"baseDN": f"ou=people,{BASE}", "username": "mail", "idAttr": "uid", "emailAttr": "mail", "nameAttr": "cn"}
+    with serving(SPEC.name, tmp_path, site.host, DIRECTORY_PORT, {EVE: PASSWORD}) as authority:
+        config: dict[str, Any] = {
+            "host": f"{site.host}:{DIRECTORY_PORT}",
+            "rootCAData": base64.b64encode(authority).decode(),
+            "bindDN": READER,
+            "bindPW": READER_PASSWORD,
+            "userSearch": search,
+        }
+        connectors = [{"type": "ldap", "id": "directory", "name": "Directory", "config": config}]
+        assert READER_PASSWORD not in site.install(kubeflow_connectors=connectors)
+        assert "changed=0" in site.install(kubeflow_connectors=connectors)
+        with site.served():
+            assert site.signs_in(FIRST, password)[0] == "pass"
+            browser.get(site.url)
+            browser.find_element(By.CSS_SELECTOR, "form[action='/oauth2/start'] button").click()
+            browser.find_element(By.XPATH, "//button[contains(., 'Log in with Directory')]").click()
+            fill(browser, EVE, "not the password")
+            assert "Invalid" in browser.find_element(By.ID, "login-error").text
             fill(browser, EVE, PASSWORD)
             assert known_as(browser, site.url) == EVE
 
