@@ -88,6 +88,7 @@ def test_a_missing_sudo_password_is_asked_for(play: Play) -> None:
     assert "--ask-become-pass" in told(play("--tags", "local_path", ansible_user="ops"))
 
 
+@pytest.mark.long
 def test_a_user_that_the_host_does_not_know_is_told(play: Play) -> None:
     assert "it does not let the user nobody-here in" in told(play("--tags", "local_path", ansible_user="nobody-here"))
 
@@ -109,6 +110,7 @@ def test_a_user_who_cannot_become_root_is_told_why(play: Play, bad: Host, made_s
     assert found in told(play("--tags", "local_path", ansible_user="ops", **password))
 
 
+@pytest.mark.long
 def test_a_host_without_the_python_of_the_inventory_is_told(play: Play) -> None:
     end = told(play("--tags", "local_path", ansible_python_interpreter="/usr/bin/python4"))
     assert "no Python runs where Ansible looks for one." in end

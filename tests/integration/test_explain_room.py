@@ -58,6 +58,7 @@ def test_a_gang_larger_than_the_cluster_is_not_told_to_wait_and_never_starts(job
     jobs.again("large", job("large", {"Master": 1, "Worker": 3}, GPU))
 
 
+@pytest.mark.long
 def test_resources_that_the_cluster_does_not_have_are_never_admitted(jobs: Jobs) -> None:
     roles = {"Master": 1, "Worker": 1}
     jobs.create(job("much", roles, policy={"minResources": {"cpu": "10000"}}))
@@ -67,6 +68,7 @@ def test_resources_that_the_cluster_does_not_have_are_never_admitted(jobs: Jobs)
     jobs.again("much", job("much", roles))
 
 
+@pytest.mark.long
 def test_room_that_an_admitted_gang_keeps_is_named_with_the_gang(jobs: Jobs) -> None:
     jobs.create(job("holder", {"Master": 1, "Worker": 2}, GPU, nodeSelector={"no": "where"}))
     until(lambda: jobs.explained("holder").situation.phase == "Inqueue", every=1)
@@ -128,6 +130,7 @@ def test_pods_that_spread_over_a_label_that_no_node_has_go_nowhere(jobs: Jobs) -
     jobs.again("spread", over("kubernetes.io/hostname"))
 
 
+@pytest.mark.long
 def test_an_mpijob_without_launcher_is_refused_by_its_operator(jobs: Jobs) -> None:
     jobs.create(job("mpi", {"Worker": 2}, GPU, kind="MPIJob"))
     found = jobs.cause("mpi", "SpecInvalid")

@@ -194,6 +194,7 @@ def test_without_the_gang_plugin_the_violation_is_seen(cluster: Cluster) -> None
     assert operator_verdict(job).status is Status.PASS  # the operator's part of it is well
 
 
+@pytest.mark.long
 @pytest.mark.fault(36)
 def test_a_scheduler_that_is_down_is_told_from_a_full_cluster(cluster: Cluster) -> None:
     back = {"spec": {"replicas": 1}}
@@ -432,6 +433,7 @@ def test_two_identities_write_to_one_directory_at_the_same_time(
     on_node(cluster, where, node, path, 'test -z "$(ls -A /parent/{name} | grep kfv)"')
 
 
+@pytest.mark.long
 def test_a_probe_that_is_ended_in_the_midst_of_it_leaves_nothing_in_the_directory(
     cluster: Cluster, consumer: tuple[str, str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -552,9 +554,9 @@ def await_line(process: subprocess.Popen[str], text: str) -> None:
     ("select", "moment", "number"),
     [
         (("gang",), "nothing may be bound", signal.SIGTERM),
-        (("D5", "D6"), "D5 round trip", signal.SIGTERM),
+        pytest.param(("D5", "D6"), "D5 round trip", signal.SIGTERM, marks=pytest.mark.long),
         (("D5", "D6"), "D6 writing 2", signal.SIGINT),
-        (("G5",), "G5 PodGroup", signal.SIGTERM),
+        pytest.param(("G5",), "G5 PodGroup", signal.SIGTERM, marks=pytest.mark.long),
     ],
 )
 def test_an_interrupted_run_removes_everything(
@@ -583,6 +585,7 @@ def test_what_a_killed_run_leaves_is_swept_by_the_next_one_here_at_once(
     assert [item.uid for item in sweeper.close().swept] == [alive["metadata"]["uid"]]
 
 
+@pytest.mark.long
 def test_what_a_killed_run_of_another_machine_leaves_is_swept_once_it_has_expired(
     cluster: Cluster, kubeconfig: Path, tmp_path: Path
 ) -> None:
@@ -622,6 +625,7 @@ def test_a_slow_pod_is_waited_for_as_long_as_there_is_progress(cluster: Cluster,
     assert end.seconds == pytest.approx(3.0 + 1.5 * changes, abs=1.4)
 
 
+@pytest.mark.long
 def test_in_a_namespace_of_somebody_else_only_what_was_made_is_removed(cluster: Cluster) -> None:
     with namespace(cluster) as where:
         meta = {"name": "precious", "namespace": where, "labels": {RUN_LABEL: "not-ours"}}

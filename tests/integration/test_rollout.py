@@ -291,7 +291,7 @@ def test_a_change_that_somebody_made_is_refused_and_named_until_it_is_given_up(
     ).changed
 
 
-@pytest.mark.parametrize("manager", ["kubectl-edit", "kubectl-client-side-apply"])
+@pytest.mark.parametrize("manager", ["kubectl-edit", pytest.param("kubectl-client-side-apply", marks=pytest.mark.long)])
 @pytest.mark.usefixtures("installed")
 def test_a_change_by_hand_is_set_back(cluster: Cluster, settings: Settings, manager: str) -> None:
     edit(cluster, manager, 2)

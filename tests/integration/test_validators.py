@@ -207,6 +207,7 @@ def test_a_deployment_whose_image_does_not_exist_fails_a6(kubeconfig: Path, clus
         assert found["C2"] == ("skip", "ConsequenceOf")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("item", [item for item in CHECKS if not item.probe], ids=lambda item: str(item.id))
 def test_each_check_can_be_chosen_alone(kubeconfig: Path, item: Check) -> None:
     options = Options(kubeconfig, select=(item.id,), read_only=True, stability_seconds=1, report_dir=None)
