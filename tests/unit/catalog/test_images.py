@@ -9,6 +9,7 @@ from kubeflow_volcano.catalog.images import tables
 from kubeflow_volcano.catalog.images.lost import lost_images, replaced_images, whole_releases
 from kubeflow_volcano.catalog.images.mirrors import known_mirrors, load_mirror, mirror_of
 from kubeflow_volcano.catalog.images.names import ImageName
+from kubeflow_volcano.catalog.shipped import shipped_images
 from kubeflow_volcano.rollout.settings.variables import defaults
 
 
@@ -84,6 +85,16 @@ def test_a_mirror_serves_each_repository_or_not(name: str) -> None:
 )
 def test_what_daocloud_serves(text: str, served: bool | None) -> None:  # noqa: FBT001  a parameter of the test
     assert load_mirror("daocloud").allow_list.serves(image(text)) is served
+
+
+@pytest.mark.parametrize("name", known_mirrors())
+def test_it_is_known_of_all_images_of_the_releases_whether_a_mirror_serves_them(name: str) -> None:
+    """A new release brings images of which the extract of the mirror's list does not say it yet."""
+    mirror = load_mirror(name)
+    texts = {text for images in shipped_images().values() for text in images}
+    names = [found for text in texts if (found := ImageName.parse(text))]
+    assert {item.repository for item in names if mirror.allow_list.serves(item) is None} == set()
+    assert {item.host for item in names} <= set(mirror.hosts)
 
 
 def test_a_mirror_is_known_by_its_names() -> None:
