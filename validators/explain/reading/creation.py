@@ -52,14 +52,17 @@ def with_admission(cluster: Cluster, situation: Situation) -> Situation:
 
 
 def _with_admitted_templates(cluster: Cluster, situation: Situation) -> Situation:
-    """Each pod template as admission would change it: tolerations, defaults, sidecars. It takes dry runs."""
+    """Each pod template as admission would change it: tolerations, defaults, sidecars. It takes dry runs.
+
+    Where one had no answer, templates are judged as they are, and what could not be read says so.
+    """
     job, facts = situation.job, situation.facts
     roles = [role for role in job.roles if role.replicas > 0]
     pods = in_parallel(lambda role: admitted(cluster, pod_of(role, situation), _DRY_RUN_SECONDS), roles, _PARALLEL)
     answers = {role.name: pod for role, pod in zip(roles, pods, strict=True)}
     refused = {name: error for name, error in answers.items() if isinstance(error, ApiError)}
-    if denied := next((error for error in refused.values() if is_own_denial(error)), None):
-        why = refusal(denied, Rule("create", "", "pods", job.ref.namespace), "pods after admission")
+    if unknown := next((error for error in refused.values() if is_own_denial(error) or error.status == 0), None):
+        why = refusal(unknown, Rule("create", "", "pods", job.ref.namespace), "pods after admission")
         return replace(situation, facts=replace(facts, unread={**facts.unread, ADMISSION.name: why}))
     changed = tuple(
         replace(role, template={"metadata": pod["metadata"], "spec": pod["spec"]})
