@@ -26,6 +26,9 @@ _CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "")
 _UNTRUSTED = "x509"
 _PATIENCE_SECONDS = 30.0
 """How long a certificate may stay untrusted: a backend writes its CA at its start or never."""
+_INJECTED = "cert-manager.io/inject-ca-from"
+_INJECTION_SECONDS = 180.0
+"""The same where cert-manager writes it: the Certificate is issued first, and the backend reads it a moment later."""
 _NAME = "kubeflow-volcano-webhook-probe"
 _DRY_RUN_SAFE = frozenset({"None", "NoneOnDryRun"})
 
@@ -51,18 +54,31 @@ def wait_for_webhooks(
     plurals = Plurals(candidates, cluster.known_kinds)
     for ref in configurations:
         live = cluster.get(ref, deadline=deadline)
+        certificate = (live["metadata"].get("annotations") or {}).get(_INJECTED, "") if live else ""
+        patience = _INJECTION_SECONDS if certificate else _PATIENCE_SECONDS
         for hook in webhooks([live] if live else []):
             probe = _probe(cluster, hook, namespaces, candidates, plurals)
-            silence = _wait(cluster, probe, silent, deadline, progress) if probe else ""
+            silence = _wait(cluster, probe, silent, deadline, progress, patience_seconds=patience) if probe else ""
             name = _named(silence) or hook.name
             if silence and name not in silent:
-                silent[name] = _problem(cluster, hook, silence, deadline)
+                silent[name] = _problem(cluster, hook, certificate, silence, deadline)
     return tuple(silent.values())
 
 
-def _wait(cluster: Cluster, probe: Object, known: Collection[str], deadline: Deadline, progress: Progress) -> str:
-    """Why the webhook does not answer when waiting ends; each webhook is waited for once, by its first caller."""
-    patience = Deadline(_PATIENCE_SECONDS)
+def _wait(
+    cluster: Cluster,
+    probe: Object,
+    known: Collection[str],
+    deadline: Deadline,
+    progress: Progress,
+    *,
+    patience_seconds: float,
+) -> str:
+    """Why the webhook does not answer when waiting ends; each webhook is waited for once, by its first caller.
+
+    `patience_seconds` is how long its certificate may stay untrusted.
+    """
+    patience = Deadline(patience_seconds)
     silence = reported = ""
     for _ in deadline.every(_PAUSE_SECONDS):
         silence = _silence(cluster, probe)
@@ -115,11 +131,19 @@ def _probe(
     return minimal_object(hook, _NAME, where, {}, lambda name: cluster.get(Ref(*_CRD, name)))
 
 
-def _problem(cluster: Cluster, hook: Webhook, silence: str, deadline: Deadline) -> Problem:
+def _problem(cluster: Cluster, hook: Webhook, certificate: str, silence: str, deadline: Deadline) -> Problem:
+    """What to report; `certificate` is namespace and name of that of cert-manager whose CA should be trusted."""
     namespace, service = hook.service or ("", "")
     behind = f"Service {namespace}/{service}" if service else "its URL"
     todo = f"see the pods behind {behind} and their logs; then run again."
-    if _UNTRUSTED in silence and service:
+    if _UNTRUSTED in silence and certificate:
+        where, _, name = certificate.partition("/")
+        todo = (
+            f"cert-manager writes the CA of Certificate {certificate} into {hook.owner}: "
+            f"kubectl describe certificate -n {where} {name}, and see the log of cert-manager's cainjector; then run "
+            "again."
+        )
+    elif _UNTRUSTED in silence and service:
         names = " ".join(f"deployment/{name}" for name in _behind(cluster, hook))
         todo = (
             f"its backend writes its CA into {hook.owner} at its start: "

@@ -17,7 +17,7 @@ PATH = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/hook
 PODS = "/api/v1/namespaces/default/pods"
 
 
-def serve(api: Any, **entry: Any) -> None:
+def serve(api: Any, annotations: dict[str, str] | None = None, **entry: Any) -> None:
     kinds = [{"kind": HOOK.kind, "name": "mutatingwebhookconfigurations", "namespaced": False}]
     api.on("GET", "/apis/admissionregistration.k8s.io/v1", api.reply(body={"resources": kinds}))
     names = [{"metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}}} for name in ("a", "default")]
@@ -30,7 +30,8 @@ def serve(api: Any, **entry: Any) -> None:
         "rules": [rule],
         **entry,
     }
-    body = {"apiVersion": HOOK.api_version, "kind": HOOK.kind, "metadata": {"name": "hook"}, "webhooks": [text]}
+    meta = {"name": "hook", "annotations": annotations or {}}
+    body = {"apiVersion": HOOK.api_version, "kind": HOOK.kind, "metadata": meta, "webhooks": [text]}
     api.on("GET", PATH, api.reply(body=body))
 
 
@@ -105,6 +106,28 @@ def test_an_untrusted_certificate_ends_the_wait_early_with_the_way_out(
     api.on("GET", "/apis/apps/v1/namespaces/sys/deployments", api.reply(body={"metadata": LIST, "items": [BACKEND]}))
     (problem,) = ask(api, 3600)
     assert "kubectl rollout restart -n sys deployment/back" in problem.todo
+
+
+UNTRUSTED = (500, "InternalError", 'failed calling webhook "w.example.com": x509: unknown')
+BY_CERT_MANAGER = {"cert-manager.io/inject-ca-from": "sys/serving"}
+
+
+def test_an_authority_that_cert_manager_writes_is_waited_for_longer(api: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answering, "_PATIENCE_SECONDS", 0.5)
+    serve(api, BY_CERT_MANAGER)
+    api.on("POST", PODS, *[api.status(*UNTRUSTED)] * 3, api.reply(201, {}))
+    assert ask(api, 20) == ()
+
+
+def test_an_authority_that_cert_manager_never_writes_is_told_with_its_certificate(
+    api: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answering, "_INJECTION_SECONDS", 0.5)
+    serve(api, BY_CERT_MANAGER)
+    api.on("POST", PODS, api.status(*UNTRUSTED))
+    (problem,) = ask(api, 3600)
+    assert "kubectl describe certificate -n sys serving" in problem.todo
+    assert "rollout restart" not in problem.todo
 
 
 def test_one_silence_is_told_once_whoever_meets_it(api: Any) -> None:
