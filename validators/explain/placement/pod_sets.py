@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from kubeflow_volcano.cluster.objects import Object, Ref
@@ -38,13 +38,13 @@ class PodSet:
 def pod_sets(situation: Situation) -> tuple[PodSet, ...]:
     """The pods without a node, identical ones together, and those that are not created yet; none with gates."""
     ungated = [pod for pod in situation.unplaced if not pod["spec"].get("schedulingGates")]
-    by_shape: dict[str, list[Object]] = {}
-    for pod in ungated:
-        by_shape.setdefault(_shape(pod), []).append(pod)
-    existing = [
-        PodSet(role_of(pods[0]), len(pods), _wish(pods[0], situation), Ref.of(pods[0])) for pods in by_shape.values()
-    ]
-    return (*existing, *_missing(situation))
+    existing = (PodSet(role_of(pod), 1, _wish(pod, situation), Ref.of(pod)) for pod in ungated)
+    found: dict[tuple[str, str], PodSet] = {}
+    for item in (*existing, *_missing(situation)):
+        key = (item.role.lower(), _shape(item.wish.pod))
+        known = found.get(key)
+        found[key] = replace(known, count=known.count + item.count) if known else item
+    return tuple(found.values())
 
 
 def _missing(situation: Situation) -> Iterator[PodSet]:
@@ -83,7 +83,7 @@ def role_of(pod: Object) -> str:
 def _shape(pod: Object) -> str:
     """Equal for pods with equal requirements on a node."""
     spec = pod["spec"]
-    keys = ("nodeSelector", "affinity", "tolerations", "overhead", "schedulerName", "topologySpreadConstraints")
+    keys = ("nodeSelector", "affinity", "tolerations", "overhead", "topologySpreadConstraints")
     containers = [
         [item.get(key) for key in ("resources", "ports", "restartPolicy")]
         for field in ("containers", "initContainers")
@@ -91,7 +91,7 @@ def _shape(pod: Object) -> str:
     ]
     # Volumes of tokens have a name of their own in every pod.
     claims = [item.get("persistentVolumeClaim") or item.get("ephemeral") for item in spec.get("volumes") or ()]
-    return repr((role_of(pod), [spec.get(key) for key in keys], containers, [item for item in claims if item]))
+    return repr(([spec.get(key) for key in keys], containers, [item for item in claims if item]))
 
 
 def how_many_fit(sets: Sequence[PodSet], nodes: Sequence[Node], limit: int) -> int:

@@ -158,6 +158,22 @@ def test_anti_affinity_within_the_gang_needs_a_node_each() -> None:
     assert "GangNeverFits" not in reasons(explained(job, group(job, 3), node("n3")))
 
 
+def test_pods_that_do_not_exist_yet_are_kept_apart_from_those_of_their_role_that_do() -> None:
+    """While an operator creates them, it is as clear that there are never enough nodes as it is afterwards."""
+    rule = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "mnist"}}}
+    apart = {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [rule]}}}
+    job = tfjob(workers=4, template=apart)
+    template = job["spec"]["tfReplicaSpecs"]["Worker"]["template"]
+    template["metadata"] = {"labels": {"app": "mnist"}}
+    there = [member(job, number, spec=template["spec"]) for number in range(2)]
+    for pod in there:
+        pod["metadata"]["labels"] |= {"app": "mnist"}
+    answer = explained(job, group(job, 4, phase="Inqueue"), *there)
+    assert "GangNeverFits" in reasons(answer)
+    found = next(item for item in answer.findings if item.reason == "GangNeverFits")
+    assert "for 2 once all other pods have ended" in found.problem.found
+
+
 def test_pod_affinity_wants_company_unless_it_is_the_first_of_its_kind() -> None:
     def near(app: str) -> Object:
         rule = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": app}}}
