@@ -9,9 +9,9 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
-from tests.rehearsed import cluster, kubeconfig
+from tests.rehearsed import cluster, installed_again, kubeconfig
 
-__all__ = ["cluster", "kubeconfig"]
+__all__ = ["cluster", "installed_again", "kubeconfig"]
 
 # A shell lets what it starts in the background ignore Ctrl-C, and so does everything that is started from there. Some
 # tests send it to programs of theirs.

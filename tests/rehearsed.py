@@ -42,6 +42,16 @@ def cluster(kubeconfig: Path) -> Cluster:
         pytest.fail(f"{error}\nCorrect {KUBECONFIG}, or unset it.")
 
 
+@pytest.fixture(scope="module")
+def installed_again(kubeconfig: Path) -> Iterator[None]:
+    """Behind the module's tests the cluster is what it was, whatever they installed over it with other inventories.
+
+    What theirs do not declare would be stale for the tests that follow.
+    """
+    yield
+    play(kubeconfig.parent.name, "install")
+
+
 def cluster_name(worker: str) -> str:
     """The cluster of a worker of this checkout; others on the machine have other names."""
     return f"test-{hashlib.sha256(str(ROOT).encode()).hexdigest()[:6]}-{worker}"

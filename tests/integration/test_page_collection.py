@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1800)]
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("installed_again")
 def test_its_commands_install_from_two_files_and_end_as_it_says(kubeconfig: Path, tmp_path: Path) -> None:
     """The files are built from a copy of the checkout, whose inventories name the sources of the cluster."""
     workplace = Workplace(tmp_path, kubeconfig, "none")

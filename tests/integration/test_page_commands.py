@@ -33,6 +33,7 @@ MANIFESTS = [
 
 @pytest.mark.long
 @pytest.mark.parametrize("page", RUN)
+@pytest.mark.usefixtures("installed_again")
 def test_commands_of_a_page_end_as_it_says(page: Path, kubeconfig: Path, tmp_path: Path) -> None:
     workplace = Workplace(tmp_path, kubeconfig, "none")
     workplace.provide_environment()
