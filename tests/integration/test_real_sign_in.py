@@ -170,6 +170,13 @@ def browser(site: Site, tmp_path: Path) -> Iterator[webdriver.Chrome]:
         yield driver
 
 
+def choose(browser: webdriver.Chrome, url: str, connector: str) -> None:
+    """Begin to sign in, with the connector of that name."""
+    browser.get(url)
+    browser.find_element(By.CSS_SELECTOR, "form[action='/oauth2/start'] button").click()
+    browser.find_element(By.XPATH, f"//button[contains(., 'Log in with {connector}')]").click()
+
+
 def fill(browser: webdriver.Chrome, email: str, password: str) -> None:
     """Dex's form."""
     name = browser.find_element(By.NAME, "login")
@@ -279,9 +286,7 @@ def test_somebody_of_a_provider_signs_in_through_a_connector(
         assert "changed=0" in site.install(kubeflow_connectors=connectors)
         with site.served():
             assert site.signs_in(FIRST, password)[0] == "pass"
-            browser.get(site.url)
-            browser.find_element(By.CSS_SELECTOR, "form[action='/oauth2/start'] button").click()
-            browser.find_element(By.XPATH, "//button[contains(., 'Log in with Company')]").click()
+            choose(browser, site.url, "Company")
             until(lambda: browser.current_url.startswith(f"http://{site.host}:{PROVIDER_PORT}/dex/"), 30)
             fill(browser, EVE, PASSWORD)
             assert known_as(browser, site.url) == EVE
@@ -304,9 +309,7 @@ def test_somebody_of_a_directory_signs_in_with_its_password(
         assert "changed=0" in site.install(kubeflow_connectors=connectors)
         with site.served():
             assert site.signs_in(FIRST, password)[0] == "pass"
-            browser.get(site.url)
-            browser.find_element(By.CSS_SELECTOR, "form[action='/oauth2/start'] button").click()
-            browser.find_element(By.XPATH, "//button[contains(., 'Log in with Directory')]").click()
+            choose(browser, site.url, "Directory")
             fill(browser, EVE, "not the password")
             assert "Invalid" in browser.find_element(By.ID, "login-error").text
             fill(browser, EVE, PASSWORD)

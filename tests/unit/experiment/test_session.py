@@ -143,8 +143,7 @@ def test_a_slow_cluster_is_waited_for_while_there_is_news(api: Any, session: Ses
 
     def listed(request: Any) -> Any:
         if "watch" in request.query:
-            time.sleep(1)
-            return api.reply(lines=[{"type": "ERROR"}])  # so that it is listed again
+            return api.reply(lines=[], hold=1, cut=True)  # so that it is listed again
         name = request.query["fieldSelector"].removeprefix("metadata.name=")
         found = live(pod(name), name)
         for word in words[name]:

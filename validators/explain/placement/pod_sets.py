@@ -38,12 +38,16 @@ class PodSet:
 def pod_sets(situation: Situation) -> tuple[PodSet, ...]:
     """The pods without a node, identical ones together, and those that are not created yet; none with gates."""
     ungated = [pod for pod in situation.unplaced if not pod["spec"].get("schedulingGates")]
-    existing = (PodSet(role_of(pod), 1, _wish(pod, situation), Ref.of(pod)) for pod in ungated)
-    found: dict[tuple[str, str], PodSet] = {}
-    for item in (*existing, *_missing(situation)):
+    alike: dict[tuple[str, str], list[Object]] = {}
+    for pod in ungated:
+        alike.setdefault((role_of(pod).lower(), _shape(pod)), []).append(pod)
+    found = {
+        key: PodSet(role_of(pods[0]), len(pods), _wish(pods[0], situation), Ref.of(pods[0]))
+        for key, pods in alike.items()
+    }
+    for item in _missing(situation):
         key = (item.role.lower(), _shape(item.wish.pod))
-        known = found.get(key)
-        found[key] = replace(known, count=known.count + item.count) if known else item
+        found[key] = replace(found[key], count=found[key].count + item.count) if key in found else item
     return tuple(found.values())
 
 
