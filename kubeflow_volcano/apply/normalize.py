@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kubeflow_volcano.apply.graph import CRD_KIND
-from kubeflow_volcano.cluster.admission.webhooks import WEBHOOK_KINDS
+from kubeflow_volcano.cluster.admission.webhooks import CA_FROM, WEBHOOK_KINDS
 from kubeflow_volcano.cluster.api.discovery import Kinds
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import Progress
@@ -16,7 +16,7 @@ from kubeflow_volcano.progress import Progress
 __all__ = ["normalize", "with_default_namespaces"]
 
 _DEFAULT = "default"
-_INJECTED = tuple(f"cert-manager.io/inject-{source}" for source in ("apiserver-ca", "ca-from", "ca-from-secret"))
+_INJECTED = (CA_FROM, f"{CA_FROM}-secret", "cert-manager.io/inject-apiserver-ca")
 """Annotations by which cert-manager's CA injector writes the caBundle."""
 
 

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kubeflow_volcano.cluster.admission.webhooks import CA_FROM
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.resources import (
@@ -21,7 +22,7 @@ from kubeflow_volcano.validators.subjects.kubectl import restart
 __all__ = ["Remedy", "authority", "certificate", "missing"]
 
 _CONFIGURATIONS = {item.kind: item for item in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS)}
-_INJECTED = ("cert-manager.io/inject-ca-from", "cert-manager.io/inject-ca-from-secret")
+_INJECTED = (CA_FROM, f"{CA_FROM}-secret")
 """Annotations of configurations whose caBundle cert-manager's cainjector writes."""
 _OF_ONE_RUN = ("controller-uid", "job-name")
 """Labels that the Job controller adds to the pods of one run, with or without its prefix."""

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 
 from kubeflow_volcano.cluster.admission.minimal_objects import minimal_object
 from kubeflow_volcano.cluster.admission.plurals import Plurals
-from kubeflow_volcano.cluster.admission.webhooks import Webhook, backends, labelled_namespace, webhooks
+from kubeflow_volcano.cluster.admission.webhooks import CA_FROM, Webhook, backends, labelled_namespace, webhooks
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
@@ -26,7 +26,6 @@ _CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "")
 _UNTRUSTED = "x509"
 _PATIENCE_SECONDS = 30.0
 """How long a certificate may stay untrusted: a backend writes its CA at its start or never."""
-_INJECTED = "cert-manager.io/inject-ca-from"
 _INJECTION_SECONDS = 180.0
 """The same where cert-manager writes it: the Certificate is issued first, and the backend reads it a moment later."""
 _NAME = "kubeflow-volcano-webhook-probe"
@@ -54,7 +53,7 @@ def wait_for_webhooks(
     plurals = Plurals(candidates, cluster.known_kinds)
     for ref in configurations:
         live = cluster.get(ref, deadline=deadline)
-        certificate = (live["metadata"].get("annotations") or {}).get(_INJECTED, "") if live else ""
+        certificate = (live["metadata"].get("annotations") or {}).get(CA_FROM, "") if live else ""
         patience = _INJECTION_SECONDS if certificate else _PATIENCE_SECONDS
         for hook in webhooks([live] if live else []):
             probe = _probe(cluster, hook, namespaces, candidates, plurals)

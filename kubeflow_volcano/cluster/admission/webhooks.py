@@ -8,9 +8,12 @@ from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object, Ref, group_of
 
-__all__ = ["WEBHOOK_KINDS", "Webhook", "backends", "labelled_namespace", "selects", "webhooks"]
+__all__ = ["CA_FROM", "WEBHOOK_KINDS", "Webhook", "backends", "labelled_namespace", "selects", "webhooks"]
 
 WEBHOOK_KINDS = frozenset({"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"})
+
+CA_FROM = "cert-manager.io/inject-ca-from"
+"""Annotation with namespace and name of the Certificate whose authority cert-manager writes into the configuration."""
 
 
 @dataclass(frozen=True, slots=True)
