@@ -49,7 +49,7 @@ def play_all(
     classes are deleted, as they affect other cases.
 
     Raises:
-        ProblemsError: the cluster lacks the nodes of a case.
+        ProblemsError: the cluster lacks the nodes of a case, or would not delete its namespaces.
     """
     with ThreadPoolExecutor() as pool:
         ends: list[Future[Outcome]] = []
@@ -69,6 +69,7 @@ def _played(cluster: Cluster, case: Case, progress: Progress) -> tuple[Session, 
     """Play one case until none of its pods is left; returns the session, which is still open."""
     _require_nodes(cluster, case)
     session = Session(cluster, progress)
+    _require_that_namespaces_go(session)
     try:
         session.sweep(SHARED)
         outcome = play(case.run, Stand(cluster, case, session, Deadline(case.seconds), progress))
@@ -167,6 +168,14 @@ def _usable(node: Object) -> bool:
     taints = {item["key"] for item in node.get("spec", {}).get("taints") or ()}
     ready = conditions(node).get("Ready", {}).get("status") == "True"
     return ready and not any(key.startswith("node.kubernetes.io/") for key in taints)
+
+
+def _require_that_namespaces_go(session: Session) -> None:
+    if held := session.obstacles():
+        raise ProblemsError(
+            Problem(f"{item.found}.", "a cluster that deletes the namespaces of the cases again.", item.todo)
+            for item in held
+        )
 
 
 def _require_nodes(cluster: Cluster, case: Case) -> None:

@@ -17,6 +17,7 @@ from kubeflow_volcano.cluster.admission.denials import denied_elsewhere
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.metadata import RUN_LABEL
+from kubeflow_volcano.cluster.namespaces import Obstacle, obstacles
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.pods.pull_secrets import pull_secret
 from kubeflow_volcano.deadline import Deadline
@@ -35,7 +36,9 @@ __all__ = ["EVERYWHERE", "Options", "ProbeRefused", "Session"]
 EVERYWHERE = "namespaces that deny the same without the probe's labels"
 """Part of the text of a refusal that does not concern the probe alone."""
 
+_NAMESPACE = ("v1", "Namespace")
 _LIFE = timedelta(minutes=15)
+_NO_DRY_RUN = "does not support dry run"  # apiserver, admission/plugin/webhook/errors/statuserror.go
 _CREATE_SECONDS = 30.0
 _DELETE_SECONDS = 10.0
 _PATIENCE_SECONDS = 120.0  # as long as B8 lets a namespace take
@@ -68,6 +71,20 @@ class _Spaces:
     opening: threading.Lock = field(default_factory=threading.Lock)
 
 
+@dataclass(slots=True)
+class _Ground:
+    """What is known about namespaces of this cluster; shared by all parts of a session.
+
+    Until the first one is usable and would be deleted, no other is made. `refusal`: why it is not.
+    """
+
+    asking: threading.Lock = field(default_factory=threading.Lock)
+    obstacles: tuple[Obstacle, ...] | None = None
+    first: threading.Lock = field(default_factory=threading.Lock)
+    proved: bool = False
+    refusal: str = ""
+
+
 class Session:
     """One run's probe objects. Safe to use from several threads; `close` ends it, also after an interruption.
 
@@ -94,6 +111,7 @@ class Session:
         self._expires = (datetime.now(UTC) + _LIFE).strftime("%Y-%m-%dT%H:%M:%SZ")
         self._owner = this_process()
         self.spaces = _Spaces()
+        self._ground = _Ground()
         self._state = threading.Condition()
         self._stopped = threading.Event()
         self._sending: set[Ref] = set()
@@ -141,8 +159,25 @@ class Session:
             return self.options.namespace
         with self.spaces.opening:
             if level not in self.spaces.names:
-                self.spaces.names[level] = self._open(level, hard)
+                self.spaces.names[level] = self._in_turn(level, hard)
             return self.spaces.names[level]
+
+    def obstacles(self) -> tuple[Obstacle, ...]:
+        """What would keep namespaces of this session from being deleted; none where it makes none. Asked once."""
+        if self.options.namespace:
+            return ()
+        with self._ground.asking:
+            if self._ground.obstacles is None:
+                namespace, _ = space(self.cluster, self.run, Level.RESTRICTED)
+                self._ground.obstacles = obstacles(self.cluster, [self._marked(namespace)])
+            return self._ground.obstacles
+
+    def _in_turn(self, level: Level, hard: Mapping[str, str] | None) -> str:
+        """Open a namespace; while none is proved to be usable, only one at a time."""
+        with self._ground.first:
+            if not self._ground.proved:
+                return self._open(level, hard)
+        return self._open(level, hard)
 
     def _open(self, level: Level, hard: Mapping[str, str] | None) -> str:
         namespace, quota = space(self.cluster, "-".join(filter(None, (self.run, self.spaces.part))), level, hard)
@@ -150,11 +185,43 @@ class Session:
         self.create(quota)
         name: str = namespace["metadata"]["name"]
         if not wait_usable(self.cluster, name, lambda: self.stopped):
-            raise ProbeRefused(
+            text = (
                 f"namespace {name} has no default ServiceAccount or no counted ResourceQuota after "
                 f"{USABLE_SECONDS:.0f} s; kube-controller-manager makes both."
             )
+            if not self._ground.proved:
+                self._ground.refusal = text
+            raise ProbeRefused(text)
+        self._ground.proved = True
         return name
+
+    def _see_that_it_goes(self, namespace: Object) -> None:
+        """Refuse a namespace that could not be deleted again.
+
+        Raises:
+            ProbeRefused: something keeps namespaces from going.
+        """
+        if self._ground.refusal:
+            raise ProbeRefused(self._ground.refusal)
+        if held := self.obstacles():
+            why = "; ".join(item.found for item in held)
+            name = namespace["metadata"]["name"]
+            raise ProbeRefused(f"namespace {name} is not created, because it could not be deleted: {why}")
+
+    def _try_deletion(self, namespace: Object) -> None:
+        """A dry run, which finds what refuses the deletion of namespaces in ways that nothing announces.
+
+        Raises:
+            ProbeRefused: something does.
+        """
+        meta = namespace["metadata"]
+        try:
+            self.cluster.delete(Ref.of(namespace), uid=meta["uid"], dry_run=True, deadline=Deadline(_DELETE_SECONDS))
+        except ApiError as error:
+            if error.transient or _NO_DRY_RUN in error.message:
+                return
+            self._ground.refusal = f"namespace {meta['name']} cannot be deleted: {error.message}"
+            raise ProbeRefused(self._ground.refusal) from error
 
     # objects
 
@@ -168,6 +235,9 @@ class Session:
         obj = self._with_logins(obj)
         obj = fitted(self._marked(obj), self._bounds_of(obj["metadata"].get("namespace", "")), self._tolerated)
         ref = Ref.of(obj)
+        is_namespace = (ref.api_version, ref.kind) == _NAMESPACE
+        if is_namespace:
+            self._see_that_it_goes(obj)
         with self._state:
             if self.stopped:
                 raise ProbeRefused("the run is ending")
@@ -188,6 +258,8 @@ class Session:
                 if unsure:
                     self._unsure.add(ref)
                 self._state.notify_all()
+        if is_namespace and not self._ground.proved:
+            self._try_deletion(created)
         return created
 
     def _with_logins(self, obj: Object) -> Object:

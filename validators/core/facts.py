@@ -15,7 +15,7 @@ from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.validators.core.expectations import Expectations
 from kubeflow_volcano.validators.core.inventory import Inventory
-from kubeflow_volcano.validators.core.outcome import CannotJudgeError, errored
+from kubeflow_volcano.validators.core.outcome import CannotJudgeError, Cause, Outcome, errored
 from kubeflow_volcano.validators.core.resources import NAMESPACES, NODES, PODS, Resource
 from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.core.timing import Timing
@@ -32,6 +32,12 @@ class Unread:
     reason: str
     message: str
     todo: str
+    because: tuple[Cause, ...] = ()
+
+    @property
+    def outcome(self) -> Outcome:
+        """That of a check that needs it."""
+        return errored(self.reason, self.message, todo=self.todo, because=self.because)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +148,7 @@ class Facts:
         """
         value = self.found.get(fact, fact.default)
         if isinstance(value, Unread):
-            raise _unknown(value)
+            raise CannotJudgeError(value.outcome)
         return cast("_T", value)
 
     def known(self, fact: Fact[_T]) -> _T:
@@ -158,7 +164,7 @@ class Facts:
         """
         value = self.evidences.get(of, _NOT_RUN)
         if isinstance(value, Unread):
-            raise _unknown(value)
+            raise CannotJudgeError(value.outcome)
         return cast("_T", value)
 
     def demand(self, name: str) -> None:
@@ -168,7 +174,7 @@ class Facts:
             CannotJudgeError: it could not.
         """
         if missing := self.unread.get(name):
-            raise _unknown(missing)
+            raise CannotJudgeError(missing.outcome)
 
     @cached_property
     def _index(self) -> Mapping[tuple[str, str, str], Object]:
@@ -206,10 +212,6 @@ class Facts:
             if SIMULATED_POD in (item["metadata"].get("labels") or {})
             or item["spec"].get("nodeName") in self.simulated_nodes
         )
-
-
-def _unknown(why: Unread) -> CannotJudgeError:
-    return CannotJudgeError(errored(why.reason, why.message, todo=why.todo))
 
 
 _NOT_RUN = Unread("ProbeNotRun", "the probe was not run.", "run without --read-only.")

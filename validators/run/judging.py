@@ -46,10 +46,10 @@ class Judging:
         """The probes whose evidence an open check waits for."""
         return tuple(dict.fromkeys(item.probe for item in self.open_checks() if isinstance(item.probe, Probe)))
 
-    def forbid(self, missing: Mapping[str, Unread]) -> None:
-        """Checks that the caller may not have judged."""
+    def rule_out(self, missing: Mapping[str, Unread]) -> None:
+        """Checks that cannot be judged, by what is missing for it."""
         for id_, why in missing.items():
-            self._settle(id_, errored(why.reason, why.message, todo=why.todo))
+            self._settle(id_, why.outcome)
         self._tell()
 
     def judge(self, facts: Facts) -> None:

@@ -94,7 +94,7 @@ class _Passes:
         )
         if not options.read_only:
             wanted = [item for item in self._open(judging) if item.component in {"", *self.expectations.components}]
-            judging.forbid(missing_for_probes(self.cluster, wanted, options.probe_namespace))
+            judging.rule_out(missing_for_probes(self.cluster, wanted, options.probe_namespace))
         facts = collect(
             self.cluster,
             self._open(judging),
@@ -115,8 +115,7 @@ class _Passes:
 
     def _act(self, judging: Judging, reached: Reached, facts: Facts) -> Iterator[Reached]:
         """Judge what probes find out; where they are interrupted, by those that came to their end."""
-        probes = judging.probes()
-        if not probes:
+        if not judging.probes():
             judging.judge_probes(replace(facts, evidences={CLEANUP: _NOTHING_MADE}))
             return
         chosen = ProbeOptions(
@@ -129,6 +128,8 @@ class _Passes:
         )
         probing = Probing.begin(self.cluster, facts, chosen, self.progress)
         self.runs.append(probing.session.run)
+        judging.rule_out(probing.without_namespaces(judging.open_checks()))
+        probes = judging.probes()
 
         def judged() -> Reached:
             account = probing.session.account
@@ -137,7 +138,10 @@ class _Passes:
             return replace(reached, run=probing.session.run, facts=known, cleanup=account)
 
         try:
-            probing.run(probes)
+            if probes:
+                probing.run(probes)
+            else:
+                probing.session.close()
         except BaseException:
             yield judged()
             raise

@@ -13,11 +13,15 @@ from kubeflow_volcano.experiment.session import Options, Session
 from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.problems import ProblemsError
 from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.validators.core.check import Check
 from kubeflow_volcano.validators.core.facts import Evidence, Facts, Probe, Unread
-from kubeflow_volcano.validators.core.resources import NODES
+from kubeflow_volcano.validators.core.resources import APISERVICES, NODES
+from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.reading.collect import unread
 
 __all__ = ["Probing"]
+
+_MAKES_ONE = Rule("create", "", "namespaces")
 
 
 @dataclass
@@ -35,6 +39,23 @@ class Probing:
         """In a new session, which has made nothing yet."""
         tolerated = _tolerations(facts, progress)
         return cls(Session(cluster, progress, options, tolerated), facts, progress)
+
+    def without_namespaces(self, checks: Iterable[Check]) -> Mapping[str, Unread]:
+        """Why checks cannot be judged whose probes make namespaces, by id, where none could be deleted again."""
+        waiting = [item.id for item in checks if isinstance(item.probe, Probe) and _MAKES_ONE in item.probe.needs]
+        held = self.session.obstacles() if waiting else ()
+        if not held:
+            return {}
+        known = all(item.cause.kind == APISERVICES.kind for item in held)
+        why = Unread(
+            "NamespacesStay",
+            f"it takes a namespace of its own, which could not be deleted: {'; '.join(item.found for item in held)}.",
+            f"{' '.join(dict.fromkeys(item.todo.capitalize() for item in held))} Or let the probes stay in a namespace "
+            "that exists (--probe-namespace, validation_probe_namespace).",
+            ("B2",) if known else (),
+        )
+        self.progress("no probe makes a namespace, because none could be deleted")
+        return dict.fromkeys(waiting, why)
 
     def run(self, probes: Iterable[Probe[Any]]) -> None:
         """Act, and remove everything again, however it ends.

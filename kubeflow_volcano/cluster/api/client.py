@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from kubeflow_volcano.cluster.api import credentials
 from kubeflow_volcano.cluster.api.connection import BRIEF, BRIEF_LIST, WHOLE, Connection
-from kubeflow_volcano.cluster.api.discovery import AGGREGATED, Kinds, Resource, aggregated, root
+from kubeflow_volcano.cluster.api.discovery import AGGREGATED, Kinds, Resource, aggregated, root, stale_versions
 from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
@@ -112,6 +112,10 @@ class Cluster(Connection):
         found = aggregated(self.request("GET", "/apis", accept=AGGREGATED))
         self._discovered |= found or {}
         return found
+
+    def unanswered_versions(self) -> tuple[str, ...]:
+        """The group versions of other servers that do not answer now; none if the server lacks aggregated discovery."""
+        return stale_versions(self.request("GET", "/apis", accept=AGGREGATED))
 
     @property
     def known_kinds(self) -> Kinds:
@@ -281,6 +285,7 @@ class Cluster(Connection):
         version: str = "",
         grace_seconds: int | None = None,
         propagation: str = "Background",
+        dry_run: bool = False,
         deadline: Deadline | None = None,
     ) -> bool:
         """Delete the object with this `uid`; False if it does not exist any more or was recreated.
@@ -293,7 +298,7 @@ class Cluster(Connection):
             body["gracePeriodSeconds"] = grace_seconds
         try:
             path = self.resource(ref.api_version, ref.kind).path(ref.namespace, ref.name)
-            self.request("DELETE", path, body=body, deadline=deadline)
+            self.request("DELETE", path, query=_dry(dry_run), body=body, deadline=deadline)
         except ApiError as error:
             if error.status in {HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT}:
                 return False

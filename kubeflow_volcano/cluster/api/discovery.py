@@ -8,7 +8,7 @@ from typing import Any
 
 from kubeflow_volcano.ref import group_of
 
-__all__ = ["AGGREGATED", "Kinds", "Resource", "aggregated", "root"]
+__all__ = ["AGGREGATED", "Kinds", "Resource", "aggregated", "root", "stale_versions"]
 
 AGGREGATED = ",".join(
     [
@@ -73,3 +73,14 @@ def aggregated(answer: Mapping[str, Any]) -> Kinds | None:
                 for item in version.get("resources") or ()
             }
     return found
+
+
+def stale_versions(answer: Mapping[str, Any]) -> tuple[str, ...]:
+    """The group versions in an answer to `AGGREGATED` whose own server does not answer; an older server names none."""
+    groups = answer["items"] if answer["kind"] == "APIGroupDiscoveryList" else ()
+    return tuple(
+        f"{group['metadata']['name']}/{version['version']}"
+        for group in groups
+        for version in group["versions"]
+        if version.get("freshness") == "Stale"
+    )

@@ -14,6 +14,7 @@ from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.applied_objects import Brought
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
+from kubeflow_volcano.cluster.namespaces import obstacles
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.account.stored import SECRET
@@ -22,7 +23,14 @@ from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.stale.find import Stale
 from kubeflow_volcano.text import did_you_mean, few
 
-__all__ = ["brought_components", "dependents", "foreign_data", "unknown_components", "unrecorded"]
+__all__ = [
+    "brought_components",
+    "dependents",
+    "foreign_data",
+    "lasting_namespaces",
+    "unknown_components",
+    "unrecorded",
+]
 
 T = TypeVar("T")
 
@@ -108,6 +116,19 @@ def foreign_data(cluster: Cluster, ours: Collection[Stale], named: Sequence[str]
                 f"uninstall_data: {text}, which no roll-out brought.",
                 "data of this project: what others made is never deleted.",
                 f"remove it from uninstall_data; if it is not needed, kubectl delete {kubectl(ref)}",
+            )
+
+
+def lasting_namespaces(cluster: Cluster, going: Collection[Stale]) -> Iterator[Problem]:
+    """What would keep the namespaces that are to go from being deleted, and does not go itself."""
+    spaces = {item.ref.name: item.live for item in going if item.ref.kind == "Namespace"}
+    leaving = {item.ref for item in going}
+    for item in obstacles(cluster, list(spaces.values())) if spaces else ():
+        if item.cause not in leaving:
+            yield Problem(
+                f"{item.found}; {few(sorted(spaces), 4)} would stay in deletion, and nothing could be installed there.",
+                "a cluster that deletes namespaces.",
+                f"{item.todo.rstrip('.')}; then run again.",
             )
 
 

@@ -51,7 +51,7 @@ def uninstall(cluster: Cluster, settings: Settings, *, check: bool, progress: Pr
     It may be interrupted and repeated at any time. Objects go by UID, only those that this project applied.
 
     Raises:
-        InvalidInput: others need what is to go, or names are wrong; nothing was changed.
+        InvalidInput: others need what is to go, names are wrong, or no namespace would go; nothing was changed.
         Busy: a roll-out holds the lock.
         ProblemsError: the API server refused a request.
     """
@@ -109,6 +109,8 @@ class _Run:
         if refused:
             raise InvalidInput(refused)
         self.plan = make_plan(self.survey, self.settings.uninstall)
+        if lasting := [*requirements.lasting_namespaces(self.cluster, self.plan.going)]:
+            raise InvalidInput(lasting)
         self.problems = [notes.unread(plural, why) for plural, why in self.survey.unread.items()]
 
     @property

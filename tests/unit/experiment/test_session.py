@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import subprocess
 import threading
@@ -14,7 +15,8 @@ import pytest
 
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.metadata import RUN_LABEL
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.namespaces import Obstacle
+from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.experiment.closing import SHARED
 from kubeflow_volcano.experiment.leftovers import EXPIRES, KINDS, OWNER, expired, this_process
 from kubeflow_volcano.experiment.remains import Tracked
@@ -522,3 +524,70 @@ def test_probe_pods_get_the_logins_by_one_secret_of_their_namespace_which_the_se
     made = [request.body["spec"]["imagePullSecrets"] for request in api.seen("POST", PODS)]
     assert made == [[{"name": secret["metadata"]["name"]}]] * 2
     assert next(item.ref.kind for item in session.tracked) == "Secret"
+
+
+# what keeps namespaces from going
+
+
+@pytest.fixture
+def usable(api: Any) -> Any:
+    """A server on which namespaces can be created and are usable at once."""
+    kinds = {"Namespace": False, "Pod": True, "ResourceQuota": True, "ServiceAccount": True}
+    resources = [{"kind": kind, "name": f"{kind.lower()}s", "namespaced": scope} for kind, scope in kinds.items()]
+    api.on("GET", "/api/v1", api.reply(200, {"resources": resources}))
+    api.on("GET", NAMESPACES, api.reply(200, listing()))
+
+    def create(request: Any) -> Any:
+        path = f"{NAMESPACES}/{request.body['metadata']['name']}"
+        account = {"metadata": {"name": "default", "uid": "a"}}
+        api.on("GET", f"{path}/serviceaccounts", api.reply(200, listing(account)))
+        api.on("POST", f"{path}/resourcequotas", count)
+        api.on("DELETE", path, api.reply(200, {}))
+        return api.reply(201, live(request.body, path))
+
+    def count(request: Any) -> Any:
+        hard = request.body["spec"]["hard"]
+        quota = live(request.body, request.path) | {"status": {"hard": hard, "used": dict.fromkeys(hard, "0")}}
+        api.on("GET", request.path, api.reply(200, listing(quota)))
+        return api.reply(201, quota)
+
+    api.on("POST", NAMESPACES, create)
+    return api
+
+
+def test_no_namespace_is_made_that_could_not_be_deleted(usable: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def held(*_: object) -> tuple[Obstacle, ...]:
+        asked.append("once")
+        return (Obstacle(Ref("v1", "Namespace", "", "old"), "nobody deletes them", "start it."),)
+
+    monkeypatch.setattr("kubeflow_volcano.experiment.session.obstacles", held)
+    session = Session(usable.connect())
+    for part in ("storage", "gang"):
+        with pytest.raises(ProbeRefused, match="nobody deletes them"):
+            session.part(part).namespace()
+    assert (usable.seen("POST", NAMESPACES), asked, session.close(5).created) == ([], ["once"], ())
+
+
+def test_a_namespace_that_a_person_gave_is_used_whatever_keeps_others_from_going(api: Any, session: Session) -> None:
+    assert (session.obstacles(), session.namespace(), api.seen("POST", NAMESPACES)) == ((), "mine", [])
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [('admission webhook "guard.example.com" denied the request: no', 1), ('webhook "g" does not support dry run', 2)],
+)
+def test_one_namespace_shows_whether_others_could_be_deleted(usable: Any, text: str, made: int) -> None:
+    create = usable.answer
+
+    def answer(request: Any) -> Any:
+        refused = request.method == "DELETE" and request.query.get("dryRun")
+        return usable.status(403, "Forbidden", text) if refused else create(request)
+
+    usable.answer = answer
+    session = Session(usable.connect())
+    for part in ("storage", "gang"):
+        with contextlib.suppress(ProbeRefused):
+            session.part(part).namespace()
+    assert len(usable.seen("POST", NAMESPACES)) == made

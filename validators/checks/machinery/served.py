@@ -16,6 +16,8 @@ from kubeflow_volcano.validators.subjects.issues import Issue, age, verdict
 
 __all__ = ["CHECKS"]
 
+_FOLLOWS = "Meanwhile no namespace is deleted to its end, and probes make none."
+
 
 @check("B1", "crds-served", severity=Severity.BLOCKER, reads=crds.READS)
 def crds_served(facts: Facts) -> Outcome:
@@ -48,8 +50,8 @@ def apiservices_available(facts: Facts) -> Outcome:
     """Every APIService is available.
 
     If its backend does not answer, its kinds are missing from discovery, and the namespace controller cannot finish the
-    deletion of any namespace (kubeflow/kubeflow#4778). See why the pods of the named Service are not ready, or delete
-    the APIService if its component is no longer installed.
+    deletion of any namespace (kubeflow/kubeflow#4778); probes make none meanwhile. See why the pods of the named
+    Service are not ready, or delete the APIService if its component is no longer installed.
     """
     every = facts.all(APISERVICES)
     if not every:
@@ -76,13 +78,16 @@ def _unavailable(apiservice: Object, facts: Facts) -> Issue | None:
         return issue(state.reason, state.message, "read the log of the API server.")
     backend = Ref("v1", "Service", service["namespace"], service["name"])
     live = facts.get(SERVICES, backend.namespace, backend.name)
-    if live is None:
+    if live is None:  # which does not change by waiting
         todo = "delete the APIService, or install its component again."
-        return issue("NoService", f"{state.message} {backend} does not exist.", todo)
+        message = f"{state.message} {backend} does not exist. {_FOLLOWS}"
+        return Issue(
+            "B2", Status.FAIL, ref, "NoService", message, todo, changes=(f"kubectl delete apiservice {ref.name}",)
+        )
     if services.ready_ports(backend, facts):
         todo = "read the log of its pods, and check that the API server can reach their port."
-        return issue(state.reason, f"{state.message} {backend} has ready endpoints.", todo)
-    message = f"{state.message} {backend} has no ready endpoint."
+        return issue(state.reason, f"{state.message} {backend} has ready endpoints. {_FOLLOWS}", todo)
+    message = f"{state.message} {backend} has no ready endpoint. {_FOLLOWS}"
     return issue("NoEndpoint", message, "see why its pods are not ready.", services.behind(live, facts))
 
 

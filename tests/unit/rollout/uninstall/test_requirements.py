@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.applied_objects import Brought
+from kubeflow_volcano.cluster.namespaces import Obstacle
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from kubeflow_volcano.rollout.stale.find import Stale
@@ -105,3 +107,17 @@ def test_of_secrets_only_the_first_user_s_is_data() -> None:
     api: Any = Api("people", theirs, first)
     (problem,) = requirements.foreign_data(api, (), [str(theirs), str(first)])
     assert str(theirs) in problem.found
+
+
+def test_namespaces_that_would_not_go_are_told_with_the_cause(monkeypatch: pytest.MonkeyPatch) -> None:
+    away = Ref("apiregistration.k8s.io/v1", "APIService", "", "v1beta1.metrics.k8s.io")
+    ours = Ref("apiregistration.k8s.io/v1", "APIService", "", "v1.ours")
+    held = [Obstacle(ref, f"{ref} is not available", "start it.") for ref in (away, ours)]
+    monkeypatch.setattr(requirements, "obstacles", lambda *_: held)
+    space = Ref("v1", "Namespace", "", "kubeflow")
+    going = [
+        Stale(ref, {"metadata": {"name": ref.name, "uid": ref.name}}, "volcano", "1.10.0") for ref in (space, ours)
+    ]
+    (problem,) = requirements.lasting_namespaces(cast("Cluster", None), going)
+    assert (str(away) in problem.found, "kubeflow" in problem.found) == (True, True)
+    assert [*requirements.lasting_namespaces(cast("Cluster", None), going[1:])] == []

@@ -126,7 +126,7 @@ def test_what_is_open_at_the_end_was_not_judged() -> None:
 
 def test_a_read_only_run_skips_probes_and_a_missing_right_is_an_error() -> None:
     run = Run(a_check("A1", GOOD), a_check("H1", GOOD, probe=GANG))
-    run.judging.forbid({"A1": Unread("Forbidden", "you may not", "ask")})
+    run.judging.rule_out({"A1": Unread("Forbidden", "you may not", "ask")})
     run.judging.judge(facts())
     run.judging.skip_probes()
     assert run.statuses == {"A1": "error", "H1": "skip"}

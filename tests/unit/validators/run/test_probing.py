@@ -11,11 +11,15 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.namespaces import Obstacle
+from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.experiment.interruption import Interrupted, interruptible
 from kubeflow_volcano.experiment.session import Options, Session
 from kubeflow_volcano.progress import Progress, silent
+from kubeflow_volcano.validators.core.check import Check
 from kubeflow_volcano.validators.core.facts import Facts, Probe, Unread
+from kubeflow_volcano.validators.core.outcome import Severity, skipped
+from kubeflow_volcano.validators.probes.acting import ACTING
 from kubeflow_volcano.validators.run.probing import Probing
 from tests.samples.facts import facts
 from tests.waiting import until
@@ -56,6 +60,8 @@ class Server:
         return self.api.reply(201, quota)
 
     def _delete(self, request: Any) -> Any:
+        if request.query.get("dryRun"):
+            return self.api.reply(200, {})
         del self.namespaces[request.path.rpartition("/")[2]]
         return self.api.reply(200, {})
 
@@ -198,3 +204,20 @@ def test_each_line_names_its_probe_and_the_first_one_all_rooms(server: Server) -
     )
     assert lines[0] == "probes, side by side: dns, then gateway; gang"
     assert sorted(lines[1:4]) == ["dns: H1 fit", "gang: H1 fit", "gateway: H1 fit"]
+
+
+@pytest.mark.parametrize(("kind", "because"), [("APIService", ("B2",)), ("Lease", ())])
+def test_what_needs_a_namespace_is_not_judged_where_none_would_go(
+    server: Server, monkeypatch: pytest.MonkeyPatch, kind: str, because: tuple[str, ...]
+) -> None:
+    held = Obstacle(Ref("v1", kind, "", "x"), "it does not answer", "start it.")
+    monkeypatch.setattr("kubeflow_volcano.experiment.session.obstacles", lambda *_: (held,))
+    making = Probe[Any]("making", lambda *_: None, "a", needs=ACTING)
+    checks = [a_check("H2", probe=making), a_check("E3", probe=a_probe("looking", lambda *_: None)), a_check("A1")]
+    found = probing(server).without_namespaces(checks)
+    assert {id_: (why.reason, why.because) for id_, why in found.items()} == {"H2": ("NamespacesStay", because)}
+    assert probing(server, namespace="mine").without_namespaces(checks) == {}
+
+
+def a_check(id_: str, probe: Probe[Any] | None = None) -> Check:
+    return Check(id_, id_, "Claim", "Remedy.", Severity.BLOCKER, lambda _: skipped("No", "no."), probe=probe)

@@ -42,6 +42,8 @@ def test_one_without_service_names_it() -> None:
     assert (outcome.status, outcome.reason) == (Status.FAIL, "NoService")
     assert NAME in outcome.message
     assert "Service kube-system/metrics does not exist" in outcome.message
+    young = apiservice(available=False, metadata={"creationTimestamp": instant(5)})
+    assert apiservices_available(facts(young)).status is Status.FAIL  # waiting makes no Service
 
 
 def test_one_whose_pods_are_down_follows_what_keeps_them_down() -> None:
