@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from kubeflow_volcano.catalog.data import load
 from kubeflow_volcano.catalog.model import version_key
 
-__all__ = ["SchedulerWords", "is_newer", "known_actions", "known_plugins", "reads_queue_of_namespace", "words_of"]
+__all__ = [
+    "Arguments",
+    "SchedulerWords",
+    "argument_type",
+    "is_newer",
+    "known_actions",
+    "known_plugins",
+    "reads_queue_of_namespace",
+    "words_of",
+]
+
+Arguments = Mapping[str, Mapping[str, str]]
+"""By plugin or action: the arguments that it reads, each with its type; `name*` stands for all that begin so."""
 
 _NEWEST = "1.15.1"
+_LISTS = ("actions", "plugins", "switches", "queue_fields")
 _READS_QUEUE = version_key("1.7.0"), version_key("1.12.0")
 
 
@@ -23,19 +37,45 @@ class SchedulerWords:
     plugins: frozenset[str]
     switches: frozenset[str]
     queue_fields: frozenset[str]
+    arguments: Arguments
+    action_arguments: Arguments
 
 
 @cache
 def words_of(volcano_version: str) -> SchedulerWords:
     """What that version of Volcano supports; empty for versions older than the catalog's first."""
     key = version_key(volcano_version)
-    words: Mapping[str, Mapping[str, list[str]]] = load("schedulers")
+    data: Mapping[str, Mapping[str, Any]] = load("schedulers")
+
+    def until_now(what: str) -> list[Any]:
+        return [content for since, content in data[what].items() if version_key(since) <= key]
+
+    gone = until_now("gone")
     return SchedulerWords(
-        **{
-            what: frozenset(name for since, names in by_version.items() if version_key(since) <= key for name in names)
-            for what, by_version in words.items()
-        }
+        **{what: frozenset(name for names in until_now(what) for name in names) for what in _LISTS},
+        arguments=_merged(until_now("arguments"), gone),
+        action_arguments=_merged(until_now("action_arguments"), ()),
     )
+
+
+def _merged(parts: Sequence[Arguments], gone: Sequence[Mapping[str, Sequence[str]]]) -> Arguments:
+    """All parts together, without what is gone."""
+    found: dict[str, dict[str, str]] = {}
+    for part in parts:
+        for owner, arguments in part.items():
+            found.setdefault(owner, {}).update(arguments)
+    for removed in gone:
+        for owner, names in removed.items():
+            for name in names:
+                found.get(owner, {}).pop(name, None)
+    return found
+
+
+def argument_type(name: str, known: Mapping[str, str]) -> str:
+    """The type that the program reads the argument as; empty for one that it does not read."""
+    if name in known:
+        return known[name]
+    return next((kind for key, kind in known.items() if key.endswith("*") and name.startswith(key[:-1])), "")
 
 
 def reads_queue_of_namespace(volcano_version: str) -> bool:

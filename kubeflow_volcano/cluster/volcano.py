@@ -15,9 +15,10 @@ from kubeflow_volcano.cluster.go_flags import read_flags, values_of
 from kubeflow_volcano.cluster.objects import Object, Ref
 
 __all__ = [
-    "GANG_SWITCHES",
+    "GANG_SWITCH",
     "Configuration",
     "Unusable",
+    "configuration_of",
     "find_schedulers",
     "flags_of_scheduler",
     "gang_faults",
@@ -27,13 +28,21 @@ __all__ = [
     "scheduler_ref",
 ]
 
-GANG_SWITCHES = ("enableJobReady", "enableJobPipelined", "enableJobStarving")
-"""Of the plugin gang: with one of them off, gangs are not all or nothing."""
+GANG_SWITCH = "enableJobReady"
+"""Of the plugin gang: with it off, gangs are not all or nothing, as nothing asks whether minMember pods have a node
+(JobReady of pkg/scheduler/framework/session_plugins.go, which decides about stmt.Commit in actions/allocate; v1.8.0 to
+v1.15.1). enableJobPipelined and enableJobStarving only matter to what allocate reserves, and to preemption."""
 
 _LABELS = "app=volcano-scheduler"
 """Labels of the scheduler's Deployment in Volcano's manifests and in its chart."""
 _PROGRAM = "vc-scheduler"
 _NAME = "volcano-scheduler"
+_BUILT_IN = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: overcommit}, {name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}]
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +97,17 @@ def scheduler_ref(cluster: Cluster, namespace: str = "") -> Ref | None:
 def read_configuration(
     scheduler: Object, config_map: Callable[[Ref], Object | None], custom: Collection[str] = ()
 ) -> Configuration | Unusable:
-    """The configuration that the Deployment of the scheduler mounts and names in its arguments."""
+    """The configuration that the Deployment of the scheduler mounts and names in its arguments.
+
+    Without the argument --scheduler-conf it is the one that is built in (DefaultSchedulerConf of pkg/scheduler/util.go,
+    the same from v1.8.0 to v1.15.1). What UnmarshalSchedulerConf there refuses is unusable, and nothing else: the
+    scheduler then uses what it read last.
+    """
     pod = scheduler["spec"]["template"]["spec"]
     container = scheduler_container(pod)
     path = PurePosixPath(flags_of_scheduler(container).get("--scheduler-conf", ""))
+    if not path.name:
+        return configuration_of(Ref.of(scheduler), "", yaml.safe_load(_BUILT_IN), custom)
     source = _mounted_at(path.parent, container, pod)
     key = next((item["key"] for item in source.get("items") or () if item["path"] == path.name), path.name)
     ref = Ref("v1", "ConfigMap", scheduler["metadata"]["namespace"], source.get("name", "volcano-scheduler-configmap"))
@@ -101,13 +117,31 @@ def read_configuration(
         message = f"{ref} has no key {key}." if found else f"{ref} does not exist."
         return Unusable(ref, "NoConfiguration", message, "apply Volcano's manifests again.")
     try:
-        parsed = yaml.safe_load(text)
-        plugins = {item["name"]: item for tier in parsed["tiers"] or () for item in tier["plugins"] or ()}
-        actions = tuple(item.strip() for item in parsed["actions"].split(","))
+        return configuration_of(ref, key, yaml.safe_load(text), custom)
     except (yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
         message = f"{ref} is not a valid scheduler configuration: {type(error).__name__}: {error}."
         todo = "correct it; until then the scheduler uses what it read last, or its built-in configuration."
         return Unusable(ref, "Unreadable", message, todo)
+
+
+def configuration_of(ref: Ref, key: str, parsed: Any, custom: Collection[str]) -> Configuration:
+    """What was parsed, with the types of pkg/scheduler/conf/scheduler_conf.go; tiers, plugins and names may be absent.
+
+    Raises:
+        KeyError, TypeError, AttributeError: the scheduler refuses it, too.
+    """
+    plugins: dict[str, Mapping[str, Any]] = {}
+    for tier in parsed.get("tiers") or ():
+        for item in tier.get("plugins") or ():
+            for switch, value in item.items():
+                if switch.lower().startswith("enable") and not isinstance(value, bool | None):
+                    message = f"{switch} of plugin {item.get('name')} is {value!r}, which is neither true nor false"
+                    raise TypeError(message)
+            if not isinstance(item.get("arguments"), dict | None):
+                message = f"arguments of plugin {item.get('name')} are no mapping"
+                raise TypeError(message)
+            plugins[str(item.get("name") or "")] = item
+    actions = tuple(item.strip() for item in parsed["actions"].split(","))
     return Configuration(ref, key, parsed, actions, plugins, custom)
 
 
@@ -115,9 +149,8 @@ def gang_faults(configuration: Configuration) -> Iterator[tuple[str, str]]:
     """Reason and text of what keeps gangs from being all or nothing."""
     if "gang" not in configuration.plugins:
         yield "GangMissing", "plugin gang is missing, so members of a PodGroup are scheduled one by one"
-    for switch in GANG_SWITCHES:
-        if configuration.plugins.get("gang", {}).get(switch) is False:
-            yield "GangDisabled", f"plugin gang has {switch}: false"
+    if configuration.plugins.get("gang", {}).get(GANG_SWITCH) is False:
+        yield "GangDisabled", f"plugin gang has {GANG_SWITCH}: false, so members of a PodGroup are scheduled one by one"
 
 
 def scheduler_container(pod: Object) -> Object:

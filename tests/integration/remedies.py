@@ -387,7 +387,7 @@ QUICK = (
     ),
     Remedy(
         "a misspelt plugin",
-        "validators/checks/volcano/volcano.py:gang_plugin:UnknownPlugin",
+        "validators/checks/volcano/volcano.py:gang_plugin",
         "F4",
         "UnknownPlugin",
         configured("name: conformance", "name: conformanec"),
@@ -481,12 +481,28 @@ LONG = (
     Remedy(
         "no queue default", "validators/checks/volcano/volcano.py:queue_open:Missing", "F3", "Missing", without_queue
     ),
-    Remedy(
-        "a scheduler without gangs",
-        "validators/checks/volcano/volcano.py:gang_plugin",
-        "F4",
-        "GangMissing",
-        configured("name: gang", "name: priority"),
+    *(
+        Remedy(name, "validators/checks/volcano/volcano.py:gang_plugin", "F4", reason, configured(old, new))
+        for name, reason, old, new in (
+            ("a scheduler without gangs", "GangMissing", "name: gang", "name: priority"),
+            (
+                "a gang plugin that is off",
+                "GangDisabled",
+                "name: gang",
+                "name: gang\n    enableJobReady: false",
+            ),
+            ("a scheduler that allocates nothing", "ActionMissing", "allocate, ", ""),
+            ("a misspelt action", "ActionUnknown", "allocate", "alocate"),
+            ("gangs that keep what is free", "GangLoosened", "name: gang", "name: gang\n    enableJobPipelined: false"),
+            ("a scheduler that reads no taints", "PluginMissing", "name: predicates", "name: nodeorder"),
+            ("a misspelt key", "UnknownKey", "tiers:", "metric: {}\ntiers:"),
+            (
+                "a misspelt argument",
+                "UnknownArgument",
+                "name: overcommit",
+                "name: overcommit\n    arguments: {overcommit-facto: 1.5}",
+            ),
+        )
     ),
     Remedy(
         "a second operator",

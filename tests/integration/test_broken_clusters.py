@@ -465,7 +465,7 @@ ROUNDS = {
         way("a node has no kubelet", there(lambda _: obj("v1", "Node", "kfv-test-dead")), A4="NotReady"),
     ),
     "names of nobody": (
-        way("a plugin is misspelt", configured(misspelt("gang", "gnag")), F4="PluginUnknown"),
+        way("a plugin is misspelt", configured(misspelt("gang", "gnag")), F4="GangMissing"),
         way(
             "a webhook calls nobody",
             hooked("jobs-validate", "clientConfig/service/name", "nobody"),

@@ -21,7 +21,19 @@ from kubeflow_volcano.validators.subjects.crds import DISCOVERY
 from kubeflow_volcano.validators.subjects.pods import POD_NOTES, PodNotes
 from tests.samples.facts import NOW, instant
 
-__all__ = ["event", "explained", "group", "healthy", "hooks", "member", "node", "reasons", "tfjob", "vcjob"]
+__all__ = [
+    "configured",
+    "event",
+    "explained",
+    "group",
+    "healthy",
+    "hooks",
+    "member",
+    "node",
+    "reasons",
+    "tfjob",
+    "vcjob",
+]
 
 SPACE = "team-a"
 _SCHEDULER_CONF = """\
@@ -53,6 +65,12 @@ def healthy() -> list[Object]:
             data={"volcano-scheduler.conf": _SCHEDULER_CONF},
         ),
     ]
+
+
+def configured(text: str) -> Object:
+    """The ConfigMap of Volcano's scheduler with another configuration."""
+    found = next(item for item in healthy() if item["metadata"]["name"] == "volcano-scheduler-configmap")
+    return found | {"data": {"volcano-scheduler.conf": text}}
 
 
 _ARGUMENTS = ("--scheduler-conf=/volcano.scheduler/volcano-scheduler.conf",)

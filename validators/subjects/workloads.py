@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -39,8 +39,20 @@ def issues(facts: Facts) -> tuple[Issue, ...]:
             causes.setdefault(owner, []).append(issue)
     live = {Ref.of(item): item for resource in RESOURCE_OF_KIND.values() for item in judged(facts, resource)}
     found = [_issue(item, causes.get(ref, ()), facts) for ref, item in live.items()]
-    absent = [_absent(ref, facts) for ref in facts.expectations.workloads if ref not in live]
+    expected = facts.expectations.workloads
+    absent = [_absent(ref, facts) for ref in expected if ref not in live and not _has_served(ref, live, facts)]
     return tuple(sorted((item for item in [*found, *absent] if item), key=lambda item: item.ref))
+
+
+def _has_served(ref: Ref, live: Mapping[Ref, Object], facts: Facts) -> bool:
+    """Whether a Job of the release that is gone has done its work: everything else of its component is available.
+
+    Kubernetes removes Jobs that have ended (ttlSecondsAfterFinished), and so do people. Volcano's admission cannot
+    start without the Secret that volcano-admission-init makes: its Deployment mounts it (v1.8.0 to v1.15.1).
+    """
+    expected = facts.expectations.workloads
+    others = [item for item, component in expected.items() if component == expected[ref] and item.kind != "Job"]
+    return ref.kind == "Job" and bool(others) and all(item in live and assess(live[item]).ready for item in others)
 
 
 def _absent(ref: Ref, facts: Facts) -> Issue:

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 from kubeflow_volcano.catalog.operator import era_of
 from kubeflow_volcano.catalog.schedulers import SchedulerWords, words_of
 from kubeflow_volcano.cluster.pods.quantities import amounts
+from kubeflow_volcano.cluster.volcano import GANG_SWITCH
 from kubeflow_volcano.decode import Key
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.settings.queue_states import ancestors, validate_states
@@ -125,11 +126,9 @@ def _validate_actions(actions: Sequence[str], words: SchedulerWords, version: st
     for name in actions:
         if name not in words.actions:
             yield _unknown("volcano_scheduler_actions", f"the action {name}", name, words.actions, version)
-    if actions and (missing := [name for name in ("enqueue", "allocate") if name not in actions]):
+    if actions and "allocate" not in actions:  # without enqueue, allocate admits gangs itself
         yield Problem(
-            f"volcano_scheduler_actions has no {' and no '.join(missing)}.",
-            "enqueue, which admits gangs, and allocate, which places them.",
-            f"add {' and '.join(missing)}.",
+            "volcano_scheduler_actions has no allocate.", "allocate, which places the pods of gangs.", "add allocate."
         )
     yield from _duplicates("volcano_scheduler_actions", actions)
 
@@ -164,22 +163,20 @@ def _validate_tiers(scheduling: SchedulingSettings, words: SchedulerWords, versi
 
 
 def _validate_gang_plugins(tiers: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
-    by_name = {item["name"]: item for item in _plugins(tiers)}
-    missing = [name for name in ("gang", "predicates") if name not in by_name]
-    missing += [] if {"capacity", "proportion"} & by_name.keys() else ["capacity or proportion"]
-    if missing:
+    """What keeps gangs from being wholes; check F4 warns of what they merely do without."""
+    gang = next((item for item in _plugins(tiers) if item["name"] == "gang"), None)
+    if gang is None:
         yield Problem(
-            f"volcano_scheduler_tiers has no plugin {', no '.join(missing)}.",
-            "gang, or pods are placed one by one; predicates; and one of capacity and proportion.",
-            "add the missing plugins, or set gang_scheduling_scheduler: none.",
+            "volcano_scheduler_tiers has no plugin gang.",
+            "gang, or pods are placed one by one.",
+            "add it, or set gang_scheduling_scheduler: none.",
         )
-    for switch in ("enableJobReady", "enableJobPipelined", "enableJobStarving"):
-        if by_name.get("gang", {}).get(switch) is False:
-            yield Problem(
-                f"volcano_scheduler_tiers has {switch}: false in plugin gang.",
-                "the gang plugin with its checks: a gang starts only when minMember pods fit.",
-                f"remove {switch}: false.",
-            )
+    elif gang.get(GANG_SWITCH) is False:
+        yield Problem(
+            f"volcano_scheduler_tiers has {GANG_SWITCH}: false in plugin gang.",
+            "the gang plugin with its check: a gang starts only when minMember pods fit.",
+            f"remove {GANG_SWITCH}: false.",
+        )
 
 
 def _plugins(tiers: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

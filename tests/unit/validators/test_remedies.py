@@ -19,7 +19,9 @@ CHANGING = re.compile(
 def test_each_remedy_that_changes_something_was_tried_or_says_why_not() -> None:
     """A new one is added to the table of tests/integration/remedies.py, with a way to break a cluster for it."""
     tried = Counter(item.place for item in (*QUICK, *LONG)) + Counter(UNTRIED.keys())
-    assert tried == Counter(place for place, _ in values("changes") if place)
+    needed = Counter(place for place, _ in values("changes") if place)
+    assert set(tried) == set(needed)
+    assert tried >= needed
 
 
 def test_commands_that_only_look_change_nothing() -> None:

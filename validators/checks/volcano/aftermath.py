@@ -1,4 +1,9 @@
-"""Family F, leftovers of earlier failures: panics at the start, PodGroups without pods, incomplete gangs."""
+"""Family F, leftovers of earlier failures: panics at the start, PodGroups without pods, incomplete gangs.
+
+Rules, of Volcano v1.8.0 to v1.15.1. F7: newDefaultQueue of pkg/scheduler/cache, which panics. F8: plugins proportion,
+capacity and overcommit count minResources of PodGroups in phase Inqueue. F9: jobStatus of
+pkg/scheduler/framework/session.go sets Unknown where some members run and too few for minMember.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Family F: is Volcano up, configured to gang, and open for work."""
+"""Family F: is Volcano up, configured to gang, and open for work.
+
+Rules, of Volcano v1.8.0 to v1.15.1. F1: installer/volcano-development.yaml (its workloads). F3: newDefaultQueue of
+pkg/scheduler/cache makes the queue default, pkg/webhooks/admission/jobs and pods take work for a queue in state Open
+only, and plugins proportion and capacity read 0 of CPU and memory as no limit. F4: subjects/gang names them. F5: the
+compatibility table of README.md.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +18,6 @@ from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.catalog.images.names import version_tag
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.text import did_you_mean
 from kubeflow_volcano.validators.core.check import check
 from kubeflow_volcano.validators.core.consequences import NOT_NEEDED
 from kubeflow_volcano.validators.core.facts import Facts
@@ -183,9 +188,11 @@ def _barred(queue: Object) -> Iterator[str]:
 def gang_plugin(facts: Facts) -> Outcome:
     """The scheduler's configuration enables gang scheduling.
 
-    It needs actions enqueue and allocate, plugins gang, predicates and one of proportion and capacity, and for gang
-    none of enableJobReady, enableJobPipelined and enableJobStarving set to false. Without the plugin, members are
-    scheduled one by one. Add the missing part to the ConfigMap; the scheduler reloads it.
+    Volcano must accept it, as with an unknown action it ignores all of it. It needs action allocate and the plugin
+    gang, whose enableJobReady is not false: otherwise members are scheduled one by one. Action enqueue may be left out:
+    allocate then admits PodGroups itself, without the capability of queues and the room that plugin overcommit keeps. A
+    warning names what Volcano skips (plugins, keys and arguments that this version does not read), and what gangs do
+    without (predicates, one of proportion and capacity). Correct the ConfigMap; the scheduler reloads it.
     """
     scheduler = _scheduler(facts)
     configuration = scheduler_configuration.read(scheduler, facts)
@@ -194,32 +201,35 @@ def gang_plugin(facts: Facts) -> Outcome:
         return failed(found.reason, found.message, objects=(found.ref,), todo=found.todo)
     version = scheduler_configuration.version(facts)
     wrong = tuple(scheduler_configuration.faults(configuration, version))
-    command = correction(configuration, version)
     observed = {"actions": list(configuration.actions), "plugins": list(configuration.plugins)}
-    if wrong:
-        return failed(
-            wrong[0][0],
-            f"{configuration.ref}: {_sentences(text for _, text in wrong)}",
-            expected="actions enqueue and allocate; plugins gang, predicates, and proportion or capacity",
-            observed=observed,
-            objects=(configuration.ref,),
-            todo="correct the scheduler's configuration; it is read again within a minute. The command drops comments.",
-            changes=(command,),
+    if not wrong:
+        note = "" if "enqueue" in configuration.actions else f" {_WITHOUT_ENQUEUE}"
+        return passed(f"{configuration.ref} has gang on.{note}", objects=(configuration.ref,), observed=observed)
+    fails = [item for item in wrong if item.fails]
+    command = correction(configuration, version)
+    make = failed if fails else warned
+    todo = "correct the scheduler's configuration; it is read again within a minute. The command drops comments."
+    if not command:
+        todo = "correct the scheduler's configuration, unless it is meant so; it is read again within a minute."
+    if any(item.reason == "UnknownPlugin" for item in wrong):
+        todo += (
+            " See that each unknown plugin is a custom one on purpose, and not misspelt; name those of a vendor in "
+            "volcano_scheduler_extra_plugins (--extra-plugin)."
         )
-    if unknown := scheduler_configuration.unknown_plugins(configuration, version):
-        meant = ((name, [word]) for name, word in unknown.items())
-        return warned(
-            "UnknownPlugin",
-            f"{configuration.ref} names plugins that {f'Volcano {version}'.strip()} does not bring: "
-            f"{', '.join(unknown)}.{''.join(did_you_mean(*item) for item in meant)}",
-            expected="plugins of Volcano",
-            observed=observed,
-            objects=(configuration.ref,),
-            todo="see that each is a custom plugin on purpose, and not misspelt; name those of a vendor in "
-            "volcano_scheduler_extra_plugins (--extra-plugin).",
-            changes=(command,) if command else (),
-        )
-    return passed(f"{configuration.ref} has gang on.", objects=(configuration.ref,), observed=observed)
+    return make(
+        (fails or wrong)[0].reason,
+        f"{configuration.ref}: {_sentences(item.text for item in wrong)}",
+        expected="actions that Volcano knows, allocate among them; plugin gang; keys and arguments that it reads",
+        observed=observed,
+        objects=(configuration.ref,),
+        todo=todo,
+        changes=(command,) if command else (),
+    )
+
+
+_WITHOUT_ENQUEUE = (
+    "Action enqueue is left out: allocate admits each PodGroup, and its pods are created, whatever its queue has free."
+)
 
 
 def _sentences(texts: Iterable[str]) -> str:

@@ -16,6 +16,7 @@ from kubeflow_volcano.validators.explain.placement.nodes import nodes_with_pods
 from kubeflow_volcano.validators.explain.placement.pod_sets import how_many_fit, pod_sets
 from kubeflow_volcano.validators.explain.scheduling.volcano import (
     PODGROUPS,
+    enqueues,
     gang_requests,
     min_resources,
     plugins,
@@ -111,9 +112,9 @@ def _by_hand(situation: Situation, whole: Amounts, idle: Amounts) -> Finding | N
 
 
 def _factor(facts: Facts) -> Decimal | None:
-    """How much of the allocatable resources may be admitted; None where plugin overcommit is off or unknown."""
+    """How much of what is allocatable may be admitted; None where plugin overcommit or action enqueue is off."""
     plugin = plugins(facts).get("overcommit")
-    if plugin is None:
+    if plugin is None or not enqueues(facts):
         return None
     given = (plugin.get("arguments") or {}).get("overcommit-factor", _DEFAULT_FACTOR)
     try:

@@ -18,6 +18,7 @@ from kubeflow_volcano.validators.explain.scheduling.volcano import (
     QUEUES,
     ancestors,
     capability,
+    enqueues,
     gang_requests,
     is_hierarchical,
     min_resources,
@@ -138,14 +139,14 @@ def _over_capability(name: str, queues: Mapping[str, Object], situation: Situati
 
 
 def _held(facts: Facts, queues: set[str]) -> dict[tuple[str, str], Amounts]:
-    """What each PodGroup of these queues holds: its pods on nodes, or all of minResources once it is admitted."""
-    placed = _placed(facts)
+    """What each PodGroup of these queues holds: its pods on nodes, or all of minResources once enqueue admitted it."""
+    placed, promises = _placed(facts), enqueues(facts)
     found: dict[tuple[str, str], Amounts] = {}
     for group in facts.all(PODGROUPS):
         if queue_of(group) not in queues:
             continue
         key = (group["metadata"]["namespace"], group["metadata"]["name"])
-        if group.get("status", {}).get("phase") == "Inqueue":
+        if promises and group.get("status", {}).get("phase") == "Inqueue":
             promised, on_nodes = min_resources(group), placed.get(key, {})
             names = {**promised, **on_nodes}
             found[key] = {name: max(promised.get(name, _ZERO), on_nodes.get(name, _ZERO)) for name in names}

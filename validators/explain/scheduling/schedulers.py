@@ -79,14 +79,18 @@ def _volcano(situation: Situation) -> Iterator[Finding]:
             blocks=False,
         )
         return
-    for reason, text in scheduler_configuration.faults(configuration, scheduler_configuration.version(situation.facts)):
+    faults = scheduler_configuration.faults(configuration, scheduler_configuration.version(situation.facts))
+    failing = [item for item in faults if item.fails]
+    # A configuration that the scheduler refuses does not count: it goes on with the one before, which allocates.
+    refused = any(item.reason in {"ActionUnknown", "Contradiction"} for item in failing)
+    for item in failing:
         yield finding(
-            reason,
-            f"{configuration.ref}: {text}.",
-            needed="actions enqueue and allocate; plugins gang, predicates, and proportion or capacity.",
+            item.reason,
+            f"{configuration.ref}: {item.text.rstrip('?')}.",
+            needed="actions that Volcano knows, allocate among them, and the plugin gang.",
             todo="correct the scheduler's configuration; Volcano reloads it within a minute.",
             objects=[configuration.ref],
-            blocks="allocate" not in configuration.actions,
+            blocks=item.reason == "ActionMissing" and not refused,
         )
 
 

@@ -26,6 +26,7 @@ __all__ = [
     "ancestors",
     "capability",
     "configuration",
+    "enqueues",
     "gang_requests",
     "is_hierarchical",
     "min_resources",
@@ -55,6 +56,16 @@ def plugins(facts: Facts) -> Mapping[str, Mapping[str, Any]]:
     """The scheduler's plugins with their options; none where its configuration is unknown."""
     found = configuration(facts)
     return found.plugins if found else {}
+
+
+def enqueues(facts: Facts) -> bool:
+    """Whether action enqueue admits PodGroups, by what their minResources ask for; assumed where it is unknown.
+
+    Without it, allocate takes them as they come, and only what pods hold counts (pickUpQueuesAndJobs of
+    pkg/scheduler/actions/allocate, v1.8.0 to v1.15.1).
+    """
+    found = configuration(facts)
+    return found is None or "enqueue" in found.actions
 
 
 def queues_by_name(facts: Facts) -> Mapping[str, Object]:

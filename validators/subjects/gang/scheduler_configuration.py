@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from kubeflow_volcano.catalog.images.names import version_tag
 from kubeflow_volcano.catalog.schedulers import is_newer, known_actions, known_plugins, words_of
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.cluster.volcano import (
-    GANG_SWITCHES,
     Configuration,
     Unusable,
     flags_of_scheduler,
@@ -20,11 +20,12 @@ from kubeflow_volcano.cluster.volcano import (
 from kubeflow_volcano.text import did_you_mean, most_similar
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.resources import CONFIGMAPS, DEPLOYMENTS
+from kubeflow_volcano.validators.subjects.gang.scheduler_keys import strange_keys
 
 __all__ = [
-    "GANG_SWITCHES",
     "UNLIMITED_AT_ZERO",
     "Configuration",
+    "Fault",
     "Unusable",
     "faults",
     "period_seconds",
@@ -35,8 +36,6 @@ __all__ = [
 ]
 
 _PROGRAM = "vc-scheduler"
-# Without these a gang may start before minMember pods fit, or is never found starving (checks.md, F4).
-_NEEDED = ("gang", "predicates", "proportion", "capacity")
 UNLIMITED_AT_ZERO = frozenset({"cpu", "memory", "pods"})
 """Of these, 0 in a queue's capability is no limit; of others it allows nothing (volcano, pkg/scheduler,
 plugins/proportion for cpu and memory, ignoredScalarResources in api/resource_info.go for pods)."""
@@ -72,35 +71,66 @@ def unknown_actions(configuration: Configuration, version: str) -> dict[str, str
     }
 
 
-def faults(configuration: Configuration, version: str) -> Iterator[tuple[str, str]]:
-    """Reason and text of everything that is misspelt, missing or disabled for this version of Volcano, gang first.
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something wrong in a configuration. Where `fails` is False, gangs are scheduled as wholes all the same."""
 
-    If the version is not known, or older than the catalog, every action and plugin is accepted.
+    reason: str
+    text: str
+    fails: bool = False
+
+
+def faults(configuration: Configuration, version: str) -> Iterator[Fault]:
+    """Everything that this version of Volcano refuses, ignores or lacks, what keeps gangs from being wholes first.
+
+    If the version is not known, or older than the catalog, every action and plugin is accepted. Rules, all of
+    v1.8.0 to v1.15.1: UnmarshalSchedulerConf of pkg/scheduler/util.go (unknown actions, and drf with enableHierarchy
+    beside proportion, make it refuse the whole configuration), OpenSession of pkg/scheduler/framework (unknown plugins
+    are skipped), JobReady, JobPipelined and JobStarving of framework/session_plugins.go. No action but allocate is
+    needed: without enqueue, allocate admits PodGroups itself (pickUpQueuesAndJobs of pkg/scheduler/actions/allocate).
     """
-    yield from _misspelt(configuration, version)
+    plugins = configuration.plugins
+    for action, word in unknown_actions(configuration, version).items():
+        text = f"Volcano {version} does not know action {action}, and ignores the whole configuration because of it"
+        yield Fault("ActionUnknown", f"{text}.{did_you_mean(action, [word])}" if word else text, fails=True)
+    if plugins.get("drf", {}).get("enableHierarchy") is True and "proportion" in plugins:
+        text = "plugin drf with enableHierarchy stands beside proportion, so Volcano ignores the whole configuration"
+        yield Fault("Contradiction", text, fails=True)
+    meant = unknown_plugins(configuration, version)
+    for reason, text in gang_faults(configuration):
+        slip = next((name for name, word in meant.items() if word == "gang"), "")
+        question = f". Volcano has no plugin {slip}.{did_you_mean(slip, ['gang'])}" if slip else ""
+        yield Fault(reason, f"{text}{question}", fails=True)
+    if "allocate" not in configuration.actions:
+        text = "action allocate is missing, so no pod with requests gets a node"
+        yield Fault("ActionMissing", text, fails=True)
+    yield from _losses(configuration, version)
+    for name in meant:
+        if not (meant[name] == "gang" and "gang" not in plugins):
+            text = f"{f'Volcano {version}'.strip()} does not bring plugin {name}, and skips it"
+            yield Fault("UnknownPlugin", f"{text}.{did_you_mean(name, [meant[name]])}" if meant[name] else text)
+    for item in strange_keys(configuration, version):
+        yield Fault(item.reason, item.text)
+
+
+def _losses(configuration: Configuration, version: str) -> Iterator[Fault]:
+    """What gangs do without, where they are scheduled as wholes."""
     plugins, words = configuration.plugins, words_of(version or "0")
-    yield from gang_faults(configuration)
-    for action in ("enqueue", "allocate"):
-        if action not in configuration.actions:
-            yield "ActionMissing", f"action {action} is missing"
+    gang = plugins.get("gang", {})
+    if gang.get("enableJobPipelined") is False:
+        text = "plugin gang has enableJobPipelined: false, so a gang that does not fit keeps others from what is free"
+        yield Fault("GangLoosened", text)
+    if gang.get("enableJobStarving") is False:
+        text = "plugin gang has enableJobStarving: false, so preemption makes no room for a gang that lacks pods"
+        yield Fault("GangLoosened", text)
     if "predicates" not in plugins:
-        yield "PluginMissing", "plugin predicates is missing, so pods are scheduled to nodes that cannot run them"
+        text = "plugin predicates is missing, so pods get nodes whose taints, labels and ports they do not match"
+        yield Fault("PluginMissing", text)
     shares = {"proportion", "capacity"} & set(plugins)
     deaf = shares - words.plugins if words.plugins else set()
     if not shares - deaf:
         note = f"Volcano {version} does not know {', '.join(deaf)}" if deaf else "both are missing"
-        yield "PluginMissing", f"plugins proportion and capacity: {note}, so queues have no share"
-
-
-def _misspelt(configuration: Configuration, version: str) -> Iterator[tuple[str, str]]:
-    """Actions that are unknown, and unknown plugins that resemble one which is needed."""
-    for action, word in unknown_actions(configuration, version).items():
-        text = f"Volcano {version} does not know action {action}, and ignores the whole configuration because of it"
-        yield "ActionUnknown", f"{text}.{did_you_mean(action, [word])}" if word else text
-    for name, word in unknown_plugins(configuration, version).items():
-        if word in _NEEDED:
-            text = f"{f'Volcano {version}'.strip()} has no plugin {name}, and ignores it"
-            yield "PluginUnknown", f"{text}.{did_you_mean(name, [word])}"
+        yield Fault("PluginMissing", f"plugins proportion and capacity: {note}, so queues have no share")
 
 
 def period_seconds(facts: Facts) -> float:

@@ -9,32 +9,46 @@ from typing import Any
 import yaml
 
 from kubeflow_volcano.catalog.schedulers import words_of
+from kubeflow_volcano.cluster.volcano import GANG_SWITCH, configuration_of
 from kubeflow_volcano.validators.subjects.gang.scheduler_configuration import (
-    GANG_SWITCHES,
     Configuration,
     unknown_actions,
     unknown_plugins,
 )
+from kubeflow_volcano.validators.subjects.gang.scheduler_keys import strange_keys
 from kubeflow_volcano.validators.subjects.kubectl import patch, pointer
 
 __all__ = ["correction"]
+
+_OF_GANG = (GANG_SWITCH, "enableJobPipelined", "enableJobStarving")
 
 
 def correction(configuration: Configuration, version: str) -> str:
     """The command that writes the configuration without its faults; empty if none is found.
 
     What is probably misspelt is spelt right, and a plugin that resembles none of Volcano's stays, as it may be a custom
-    one. Other settings are kept, comments are lost.
+    one. Other settings are kept, comments are lost. Nothing is added that a configuration works without: an action
+    enqueue, which many leave out on purpose, stays out.
     """
-    document = copy.deepcopy(dict(configuration.document))
-    document["tiers"] = document["tiers"] or [{"plugins": []}]
+    if not configuration.key:  # it is built in
+        return ""
+    written = configuration.document
+    document = copy.deepcopy(dict(written))
+    for item in strange_keys(configuration, version):
+        if item.meant:
+            holder: Any = document
+            for step in item.path[:-1]:
+                holder = holder[step]
+            holder[item.meant] = holder.pop(item.path[-1])
+    configuration = configuration_of(configuration.ref, configuration.key, document, configuration.custom)
+    document["tiers"] = document.get("tiers") or [{"plugins": []}]
     for tier in document["tiers"]:
-        tier["plugins"] = tier["plugins"] or []
+        tier["plugins"] = tier.get("plugins") or []
     actions = _corrected_actions(configuration, version)
     if actions != configuration.actions:
         document["actions"] = ", ".join(actions)
     _correct_plugins([tier["plugins"] for tier in document["tiers"]], configuration, version)
-    if document == configuration.document:
+    if document == written:
         return ""
     text = yaml.safe_dump(document, sort_keys=False)
     operation = {"op": "replace", "path": pointer("data", configuration.key), "value": text}
@@ -44,10 +58,8 @@ def correction(configuration: Configuration, version: str) -> str:
 def _corrected_actions(configuration: Configuration, version: str) -> tuple[str, ...]:
     unknown = unknown_actions(configuration, version)
     actions = [action for item in configuration.actions if (action := unknown.get(item, item))]
-    if "enqueue" not in actions:
-        actions.insert(0, "enqueue")
     if "allocate" not in actions:
-        actions.insert(actions.index("enqueue") + 1, "allocate")
+        actions.insert(actions.index("enqueue") + 1 if "enqueue" in actions else 0, "allocate")
     return tuple(dict.fromkeys(actions))
 
 
@@ -58,11 +70,11 @@ def _correct_plugins(tiers: Sequence[list[dict[str, Any]]], configuration: Confi
         meant["capacity"] = "proportion"
     names = set(configuration.plugins)
     for plugin in (item for tier in tiers for item in tier):
-        if (word := meant.get(plugin["name"])) and word not in names:
+        if (word := meant.get(plugin.get("name", ""))) and word not in names:
             names = names - {plugin["name"]} | {word}
             plugin["name"] = word
-        if plugin["name"] == "gang":
-            for switch in GANG_SWITCHES:
+        if plugin.get("name") == "gang":
+            for switch in _OF_GANG:
                 if plugin.get(switch) is False:
                     del plugin[switch]
     if "gang" not in names:

@@ -142,7 +142,7 @@ def test_priority_classes_have_kubernetes_names() -> None:
             {"tiers": ({"plugins": [{"name": "drf", "enableHierarchy": True}, {"name": "proportion"}]},)},
             "proportion and drf with enableHierarchy",
         ),
-        ({"tiers": ({"plugins": [{"name": "priority"}]},)}, "no plugin gang, no predicates, no capacity or proportion"),
+        ({"tiers": ({"plugins": [{"name": "priority"}]},)}, "volcano_scheduler_tiers has no plugin gang"),
         ({"tiers": ({"plugins": [{"name": "gang", "enableJobReady": False}]},)}, "enableJobReady: false"),
         ({"queues": ({"name": "a"}, {"name": "a"})}, "names a twice"),
         ({"queues": ({"name": "a", "parent": "b"},)}, "the parent of queue a is b, which does not exist"),
@@ -193,3 +193,7 @@ def test_an_inventory_is_told_of_all_mistakes_at_once() -> None:
 def test_settings_hold_what_was_asked_for() -> None:
     settings = parse({"kubeflow_release": load_release("1.9.1").version, "volcano_queues": [{"name": "a"}]})
     assert settings.scheduling.queues == ({"name": "a"},)
+
+
+def test_what_gangs_work_without_is_not_refused() -> None:
+    assert strange(actions=("allocate", "backfill"), tiers=({"plugins": [{"name": "gang"}]},)) == ""

@@ -62,6 +62,11 @@ def test_a_scheduler_whose_image_is_missing_follows_its_pod() -> None:
     assert outcome.because == ("A6",)
 
 
+def test_an_init_job_that_was_removed_after_its_work_is_not_missed() -> None:
+    assert volcano.components(facts(scheduler(), workloads=WORKLOADS)).status is Status.PASS
+    assert volcano.components(facts(scheduler(available=0), workloads=WORKLOADS)).status is Status.FAIL
+
+
 def test_a_failed_init_job_fails() -> None:
     outcome = volcano.components(facts(scheduler(), init(complete=False), workloads=WORKLOADS))
     assert (outcome.reason, outcome.because) == ("BackoffLimitExceeded", ("C5",))
@@ -205,10 +210,12 @@ def test_the_config_map_is_the_one_that_is_mounted_where_the_path_points() -> No
     [
         (GOOD.replace("{name: gang, enablePreemptable: false}", "{name: drf}"), "GangMissing"),
         (GOOD.replace("enablePreemptable", "enableJobReady"), "GangDisabled"),
-        (GOOD.replace("enablePreemptable", "enableJobPipelined"), "GangDisabled"),
         (GOOD.replace("allocate, ", ""), "ActionMissing"),
-        (GOOD.replace("predicates", "drf"), "PluginMissing"),
-        (GOOD.replace("capacity", "drf"), "PluginMissing"),
+        (GOOD.replace("allocate", "alocate"), "ActionUnknown"),
+        (GOOD.replace("predicates}", "drf, enableHierarchy: true}, {name: proportion}"), "Contradiction"),
+        (GOOD.replace("enablePreemptable: false", "enablePreemptable: 'false'"), "Unreadable"),
+        (GOOD.replace("enablePreemptable: false", "arguments: 5"), "Unreadable"),
+        ("actions: allocate", "GangMissing"),
         ("tiers: [", "Unreadable"),
         ("a text", "Unreadable"),
         ("tiers: []\nactions: 5", "Unreadable"),
@@ -221,21 +228,103 @@ def test_a_configuration_that_does_not_gang_fails(text: str | None, reason: str)
     assert "volcano-scheduler-configmap" in outcome.message
 
 
-@pytest.mark.parametrize(
-    ("name", "hint"), [("prioriti", "bring: prioriti. Did you mean priority?"), ("own-plugin", "bring: own-plugin.")]
-)
-def test_an_unknown_plugin_that_is_not_needed_warns(name: str, hint: str) -> None:
-    outcome = judged(configured(GOOD.replace("priority", name)))
-    assert (outcome.status, outcome.message.endswith(hint)) == (Status.WARN, True)
+def test_gangs_need_no_action_enqueue_and_nothing_puts_it_back() -> None:
+    outcome = judged(configured(GOOD.replace("enqueue, ", "")))
+    assert (outcome.status, outcome.changes) == (Status.PASS, ())
+    assert "allocate admits each PodGroup" in outcome.message
+
+
+def test_a_configuration_that_is_built_in_gangs() -> None:
+    found = scheduler()
+    del found["spec"]["template"]["spec"]["containers"][0]["args"]
+    outcome = judged(facts(found))
+    assert (outcome.status, outcome.observed["actions"]) == (Status.PASS, UPSTREAM)
 
 
 @pytest.mark.parametrize(
-    ("right", "wrong"), [("gang", "gnag"), ("predicates", "predicate"), ("capacity", "capcity"), ("gang", "Gang")]
+    ("old", "new", "reason", "named"),
+    [
+        ("{name: priority}", "{name: prioriti}", "UnknownPlugin", "plugin prioriti, and skips it. Did you mean"),
+        ("{name: priority}", "{name: own-plugin}", "UnknownPlugin", "plugin own-plugin, and skips it."),
+        ("predicates", "drf", "PluginMissing", "plugin predicates is missing"),
+        ("capacity", "drf", "PluginMissing", "so queues have no share"),
+        ("enablePreemptable", "enableJobPipelined", "GangLoosened", "enableJobPipelined: false"),
+        ("enablePreemptable", "enableJobStarving", "GangLoosened", "enableJobStarving: false"),
+        ("enablePreemptable", "enablePreemptible", "UnknownKey", "Did you mean enablePreemptable?"),
+        ("tiers:", "metric: {type: x}\ntiers:", "UnknownKey", "key metric. Did you mean metrics?"),
+        ("- plugins: [{name: pre", "- plugin: []\n  plugins: [{name: pre", "UnknownKey", "key plugin"),
+        (
+            "{name: capacity}",
+            "{name: proportion}, {name: overcommit, arguments: {overcommit-facto: 1.5}}",
+            "UnknownArgument",
+            "argument overcommit-facto of overcommit. Did you mean overcommit-factor?",
+        ),
+        (
+            "{name: capacity}",
+            "{name: capacity}, {name: overcommit, arguments: {overcommit-factor: '1.5'}}",
+            "UnknownArgument",
+            "overcommit-factor of overcommit is '1.5', and Volcano 1.10.0 reads a number there",
+        ),
+        (
+            "{name: predicates}",
+            "{name: predicates, arguments: {predicate.GPUSharingEnable: true}}",
+            "UnknownArgument",
+            "argument predicate.GPUSharingEnable of predicates",
+        ),
+        (
+            "tiers:",
+            "configurations: [{name: allocate, arguments: {predicateErrorCacheEnabled: false}}]\ntiers:",
+            "UnknownArgument",
+            "Did you mean predicateErrorCacheEnable?",
+        ),
+    ],
 )
-def test_a_needed_plugin_that_is_misspelt_is_named_with_the_word_that_is_meant(right: str, wrong: str) -> None:
+def test_what_volcano_ignores_or_lacks_is_named_and_gangs_all_the_same(
+    old: str, new: str, reason: str, named: str
+) -> None:
+    outcome = judged(configured(GOOD.replace(old, new)))
+    assert (outcome.status, outcome.reason) == (Status.WARN, reason)
+    assert named in outcome.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOOD.replace("capacity", "capacity}, {name: binpack, arguments: {binpack.resources.nvidia.com/gpu: 2}"),
+        GOOD.replace("capacity", "capacity}, {name: tdm, arguments: {tdm.revocable-zone.rz1: 10:00-21:00}"),
+        GOOD.replace("capacity", "capacity}, {name: overcommit, arguments: {overcommit-factor: 2}"),
+        GOOD + "configurations: [{name: init-params, arguments: {grace-over-time: '900'}}]\n",
+        GOOD + "metrics: {type: prometheus, address: 'http://p'}\n",
+        "actions: allocate\ntiers:\n- plugins: [{name: gang}, {name: predicates}, {name: proportion}]\n-\n"[:-2],
+    ],
+)
+def test_what_volcano_reads_is_accepted(text: str) -> None:
+    outcome = judged(configured(text))
+    assert outcome.status is Status.PASS, outcome.message
+
+
+def test_arguments_of_a_version_that_the_catalog_does_not_have_are_not_judged() -> None:
+    text = GOOD.replace("{name: priority}", "{name: priority, later: true, arguments: {new: 1}}")
+    assert of_version("1.10.0", text).status is Status.WARN
+    assert of_version("1.16.0", text).status is Status.PASS
+    assert of_version("1.7.0", text).status is Status.PASS
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "status", "reason"),
+    [
+        ("gang", "gnag", Status.FAIL, "GangMissing"),
+        ("gang", "Gang", Status.FAIL, "GangMissing"),
+        ("predicates", "predicate", Status.WARN, "PluginMissing"),
+        ("capacity", "capcity", Status.WARN, "PluginMissing"),
+    ],
+)
+def test_a_needed_plugin_that_is_misspelt_is_named_with_the_word_that_is_meant(
+    right: str, wrong: str, status: Status, reason: str
+) -> None:
     outcome = judged(configured(GOOD.replace(right, wrong)))
-    assert (outcome.status, outcome.reason) == (Status.FAIL, "PluginUnknown")
-    assert f"has no plugin {wrong}, and ignores it. Did you mean {right}?" in outcome.message
+    assert (outcome.status, outcome.reason) == (status, reason)
+    assert f"Did you mean {right}?" in outcome.message
 
 
 def test_a_plugin_that_is_there_already_is_not_what_an_unknown_one_means() -> None:
@@ -268,13 +357,14 @@ def of_version(version: str, text: str) -> Outcome:
         (NEW, GOOD.replace("priority", "gag").replace("name: gang", "name: gnag"), UPSTREAM, "gang gnag {}"),
         (NEW, GOOD.replace("priority", "own-plugin").replace("gang", "Gang"), UPSTREAM, "own-plugin gang {}"),
         (NEW, GOOD.replace("allocate, ", ""), UPSTREAM, "priority gang {}"),
-        (NEW, GOOD.replace("enqueue, allocate, ", ""), UPSTREAM, "priority gang {}"),
+        (NEW, GOOD.replace("enqueue, allocate, ", ""), UPSTREAM[1:], "priority gang {}"),
         (NEW, GOOD.replace("allocate, ", "alocate, "), UPSTREAM, "priority gang {}"),
         (NEW, GOOD.replace("allocate, ", "allocate, nonsense, "), UPSTREAM, "priority gang {}"),
         (NEW, GOOD.replace("predicates", "drf"), UPSTREAM, "priority gang drf capacity predicates"),
         (NEW, GOOD.replace("capacity", "drf"), UPSTREAM, "priority gang predicates drf proportion"),
         ("1.8.0", GOOD, UPSTREAM, "priority gang predicates proportion"),
-        (NEW, "actions: allocate\ntiers:", ["enqueue", "allocate"], "gang predicates proportion"),
+        (NEW, "actions: allocate\ntiers:", ["allocate"], "gang predicates proportion"),
+        (NEW, GOOD.replace("tiers", "teirs"), UPSTREAM, "priority gang {}"),
         (NEW, "actions: enqueue\ntiers:\n- plugins:", ["enqueue", "allocate"], "gang predicates proportion"),
     ],
 )
@@ -289,7 +379,7 @@ def test_the_printed_command_corrects_the_configuration(
 
 
 def test_a_corrected_configuration_keeps_what_is_not_wrong() -> None:
-    options = "{name: priority, arguments: {a: 1.5}, enabledNodeOrder: false}"
+    options = "{name: own-plugin, arguments: {a: 1.5}, enableNodeOrder: false}"
     text = GOOD.replace("{name: priority}", options).replace("predicates", "predicate") + "metrics:\n  type: x\n"
     (command,) = judged(configured(text)).changes
     assert yaml.safe_load(json_patched(command, config_of(text))["data"][KEY]) == yaml.safe_load(
@@ -318,7 +408,7 @@ def test_a_plugin_that_may_be_on_purpose_is_no_reason_to_change_anything() -> No
             "1.10.0",
             GOOD.replace("allocate, ", "alocate, "),
             "ActionUnknown",
-            "the whole configuration because of it. Did you mean allocate? action allocate is missing.",
+            "the whole configuration because of it. Did you mean allocate? action allocate is missing",
         ),
         ("1.16.0", GOOD.replace("allocate, ", "allocate, later, "), "AsClaimed", ""),
         ("1.8.0", GOOD.replace("capacity", "proportion}, {name: pdb"), "UnknownPlugin", "Volcano 1.8.0 does not bring"),

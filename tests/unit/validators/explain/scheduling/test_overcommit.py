@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.samples.jobs import explained, group, member, reasons, tfjob
+from tests.samples.jobs import configured, explained, group, member, reasons, tfjob
 
 
 def test_room_that_an_admitted_gang_keeps_is_named() -> None:
@@ -43,3 +43,13 @@ def test_resources_that_pods_of_others_hold_come_free() -> None:
     assert "8 cpu of 6.6 (its pods request 2) that Volcano may admit now" in found.problem.found
     assert "wait until other pods end" in found.problem.todo
     assert reasons(explained(job, group(job, 2, cpu="8"))) == ["Unexplained"]
+
+
+def test_without_action_enqueue_no_gang_keeps_room_that_it_does_not_use() -> None:
+    other, job = tfjob("other"), tfjob(workers=2)
+    kept = group(other, 1, phase="Inqueue", cpu="8")
+    text = """
+        actions: allocate, backfill
+        tiers: [{plugins: [{name: gang}, {name: overcommit}, {name: predicates}, {name: proportion}]}]
+    """
+    assert reasons(explained(job, group(job, 2, cpu="2"), kept, configured(text))) == ["Unexplained"]

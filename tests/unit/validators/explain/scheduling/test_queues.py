@@ -9,7 +9,7 @@ import pytest
 
 from kubeflow_volcano.cluster.objects import Object
 from tests.samples.facts import instant
-from tests.samples.jobs import event, explained, group, healthy, hooks, member, reasons, tfjob
+from tests.samples.jobs import configured, event, explained, group, healthy, hooks, member, reasons, tfjob
 
 
 def queue(name: str = "default", state: str = "Open", **spec: Any) -> Object:
@@ -84,6 +84,13 @@ def test_what_is_promised_to_an_admitted_gang_counts_before_its_pods_are_placed(
     job, other = tfjob(), tfjob("other")
     answer = explained(job, group(job, cpu="2"), queue(capability={"cpu": "3"}), group(other, cpu="2", phase="Inqueue"))
     assert reasons(answer) == ["QueueFull"]
+
+
+def test_without_action_enqueue_nothing_is_promised() -> None:
+    job, other = tfjob(), tfjob("other")
+    text = "actions: allocate\ntiers: [{plugins: [{name: gang}, {name: predicates}, {name: proportion}]}]"
+    around = [queue(capability={"cpu": "3"}), group(other, cpu="2", phase="Inqueue"), configured(text)]
+    assert reasons(explained(job, group(job, cpu="2"), *around)) == ["Unexplained"]
 
 
 def tree() -> list[Object]:

@@ -5,16 +5,12 @@ from __future__ import annotations
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object, Ref
-from tests.samples.jobs import explained, group, healthy, member, reasons, tfjob, vcjob
+from tests.samples.jobs import configured, explained, group, healthy, member, reasons, tfjob, vcjob
 
 
 def changed(name: str, **rest: object) -> Object:
     found = next(item for item in healthy() if item["metadata"]["name"] == name)
     return found | rest
-
-
-def configured(text: str) -> Object:
-    return changed("volcano-scheduler-configmap", data={"volcano-scheduler.conf": text})
 
 
 def test_volcano_s_scheduler_must_be_there_before_pods_are_made() -> None:
