@@ -21,6 +21,7 @@ from kubeflow_volcano.rollout.manifests.pruning import prune
 from kubeflow_volcano.rollout.manifests.remote_bases import with_local_bases
 from kubeflow_volcano.rollout.manifests.render import Renderer
 from kubeflow_volcano.rollout.manifests.sources import Sources, variable_of
+from kubeflow_volcano.rollout.patches.namespaces import missing_namespaces
 from kubeflow_volcano.rollout.patches.own import overruled, with_own_patches
 from kubeflow_volcano.rollout.patches.pods.order import for_environment
 from kubeflow_volcano.rollout.patches.table import patched
@@ -41,11 +42,14 @@ class Desired:
     """The desired objects of each component, in roll-out order.
 
     `images` has the renamed images and their warnings; `notes` are lines about sources and APIs, for people.
+    `namespaces` are those that components use and no manifest has: `parts` has them, so that what is declared does not
+    depend on what exists.
     """
 
     parts: Parts
     images: Rewritten
     notes: tuple[str, ...]
+    namespaces: tuple[Ref, ...] = ()
 
 
 def desired(
@@ -84,7 +88,10 @@ def desired(
         done["local-path"] = objects_of(settings)
     if problems:
         raise InvalidInput(problems)
-    return Desired(done, replace(images, parts=done), (*notes, *replaced))
+    namespaces = missing_namespaces(components, done, settings)
+    done = {name: (*namespaces.get(name, ()), *objects) for name, objects in done.items()}
+    added = tuple(Ref.of(obj) for objects in namespaces.values() for obj in objects)
+    return Desired(done, replace(images, parts=done), (*notes, *replaced), added)
 
 
 def render_upstream(

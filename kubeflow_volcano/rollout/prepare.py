@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kubeflow_volcano.apply.problems import refusal
@@ -24,9 +24,8 @@ from kubeflow_volcano.rollout.images.registry.probe import ask_mirror
 from kubeflow_volcano.rollout.images.report import table
 from kubeflow_volcano.rollout.images.report.image_list import report
 from kubeflow_volcano.rollout.others.needs import unmet_needs
-from kubeflow_volcano.rollout.others.owners import brought_uids, foreign_components
-from kubeflow_volcano.rollout.patches.bare import mark_bare
-from kubeflow_volcano.rollout.patches.namespaces import label_namespaces, refused_namespaces
+from kubeflow_volcano.rollout.others.owners import brought_uids, foreign_components, is_ours
+from kubeflow_volcano.rollout.patches.namespaces import refused_namespaces
 from kubeflow_volcano.rollout.patches.operator_memory import keep_higher_limit
 from kubeflow_volcano.rollout.patches.pods.pull_secrets import with_pull_secrets
 from kubeflow_volcano.rollout.people.by_hand import undeclared
@@ -52,8 +51,9 @@ Parts = Mapping[str, tuple[Object, ...]]
 class Prepared:
     """The input of a run: settings with the first user's account, desired objects, and the objects to apply.
 
-    `parts` differs from `desired.parts`: it adds namespaces that no manifest has, and reduces an operator to its gang
-    wiring if the scope includes nothing else of it. `brought` are UIDs of objects that earlier roll-outs recorded.
+    `parts` differs from `desired.parts`: it lacks namespaces that no manifest has and that others made, and reduces an
+    operator to its gang wiring if the scope includes nothing else of it. `brought` are UIDs of objects that earlier
+    roll-outs recorded.
     """
 
     settings: Settings
@@ -111,8 +111,7 @@ def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, 
             raise InvalidInput(problems)
         for part in scope.parts:
             keep_higher_limit(cluster, found.parts[part.name], COMPONENT, part.version)
-        parts = _parts(cluster, scope, found, check=check)
-        parts = _with_namespaces(cluster, scope.parts, parts, settings)
+        parts = _parts(cluster, scope, found, brought, check=check)
         if settings.added and _is_whole(settings, scope):
             parts = {**parts, **_added(cluster, parts, settings)}
         return Prepared(settings, scope, found, parts, brought)
@@ -192,9 +191,16 @@ def _missing_images(settings: Settings, found: Desired, progress: Progress) -> S
     return problems
 
 
-def _parts(cluster: Cluster, scope: Scope, found: Desired, *, check: bool) -> Parts:
-    """The objects to apply; check mode skips the wiring of an operator that is not installed yet."""
-    parts = {part.name: found.parts[part.name] for part in scope.components}
+def _parts(cluster: Cluster, scope: Scope, found: Desired, brought: Collection[str], *, check: bool) -> Parts:
+    """The objects to apply; check mode skips the wiring of an operator that is not installed yet.
+
+    Namespaces that no manifest declares, and that others made, are left as they are.
+    """
+    theirs = {ref for ref in found.namespaces if (live := cluster.get(ref)) and not is_ours(live, brought)}
+    parts = {
+        part.name: tuple(obj for obj in found.parts[part.name] if Ref.of(obj) not in theirs)
+        for part in scope.components
+    }
     for part in scope.wired:
         skipped = check and _lacks_operator(cluster, scope, part)
         parts[part.name] = () if skipped else wiring_objects(part, found.parts[part.name])
@@ -205,19 +211,3 @@ def _lacks_operator(cluster: Cluster, scope: Scope, part: Component) -> bool:
     """Whether the scope has only the wiring of an operator that is not installed."""
     own = [ref for ref in part.workloads if ref.name == OPERATORS[part.name]]
     return part in scope.wired and any(cluster.get(ref) is None for ref in own)
-
-
-def _with_namespaces(cluster: Cluster, components: Sequence[Component], parts: Parts, settings: Settings) -> Parts:
-    """`parts` with the namespaces that their components use, and neither the parts nor the cluster have."""
-    known = {obj["metadata"]["name"] for objects in parts.values() for obj in objects if obj["kind"] == "Namespace"}
-    done = dict(parts)
-    for part in components:
-        for name in part.namespaces:
-            used = any(obj["metadata"].get("namespace") == name for obj in parts[part.name])
-            if used and name not in known and cluster.get(Ref("v1", "Namespace", "", name)) is None:
-                known.add(name)
-                made: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-                label_namespaces([made], settings.namespace_labels)
-                mark_bare([made])
-                done[part.name] = (made, *done[part.name])
-    return done

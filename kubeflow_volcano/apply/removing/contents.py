@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from kubeflow_volcano.apply.removing.managed import preferred_kinds
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.discovery import Resource
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, Ref, group_of
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.parallel import in_parallel
 
@@ -42,18 +42,16 @@ class Contents:
 def contents_of(cluster: Cluster, namespaces: Collection[str], deadline: Deadline) -> Contents:
     """What is in these namespaces, 8 requests at a time.
 
-    Left out are objects that others own, which go with their owner, and what is in every namespace.
+    Left out are objects that others own, which go with their owner, and what is in every namespace. An object whose
+    owner is in no namespace, such as a Profile, does not go with one: it is among the answers as long as its owner is.
 
     Raises:
         ApiError: the API server does not answer which kinds it serves.
     """
     if not namespaces:
         return Contents({}, {})
-    kinds = [
-        kind
-        for kind in preferred_kinds(cluster)
-        if kind.namespaced and "delete" in kind.verbs and kind.key not in _FLEETING
-    ]
+    served = [*preferred_kinds(cluster)]
+    kinds = [kind for kind in served if kind.namespaced and "delete" in kind.verbs and kind.key not in _FLEETING]
     wanted = [(kind, name) for kind in kinds for name in sorted(namespaces)]
 
     def look(where: tuple[Resource, str]) -> list[Object] | str:
@@ -71,13 +69,37 @@ def contents_of(cluster: Cluster, namespaces: Collection[str], deadline: Deadlin
             unread[kind.title] = answer
         else:
             found[name] += [item for item in answer if not _belongs_to_kubernetes(item)]
-    return Contents({name: tuple(items) for name, items in found.items()}, unread)
+    outside = {kind.key for kind in served if not kind.namespaced}
+    owners = {item["uid"]: item for items in found.values() for obj in items for item in _owners(obj, outside)}
+    living = {uid for uid, owner in owners.items() if _lives(cluster, owner, deadline)}
+    stay = {
+        name: tuple(
+            item
+            for item in items
+            if not item["metadata"].get("ownerReferences")
+            or any(owner["uid"] in living for owner in _owners(item, outside))
+        )
+        for name, items in found.items()
+    }
+    return Contents(stay, unread)
 
 
 def _belongs_to_kubernetes(item: Object) -> bool:
     meta = item["metadata"]
-    return (
-        bool(meta.get("ownerReferences"))
-        or (item["kind"], meta["name"]) in _IN_EVERY_NAMESPACE
-        or (item["kind"] == "Secret" and _TOKEN_OF in (meta.get("annotations") or {}))
+    return (item["kind"], meta["name"]) in _IN_EVERY_NAMESPACE or (
+        item["kind"] == "Secret" and _TOKEN_OF in (meta.get("annotations") or {})
     )
+
+
+def _owners(item: Object, outside: Collection[tuple[str, str]]) -> Iterator[Object]:
+    """The owners of kinds `outside` namespaces, but the object's own namespace."""
+    meta = item["metadata"]
+    for owner in meta.get("ownerReferences") or ():
+        its_namespace = (owner["kind"], owner["name"]) == ("Namespace", meta["namespace"])
+        if (group_of(owner["apiVersion"]), owner["kind"]) in outside and not its_namespace:
+            yield owner
+
+
+def _lives(cluster: Cluster, owner: Object, deadline: Deadline) -> bool:
+    live = cluster.get(Ref(owner["apiVersion"], owner["kind"], "", owner["name"]), deadline=deadline)
+    return live is not None and live["metadata"]["uid"] == owner["uid"]

@@ -24,7 +24,7 @@ from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.state.inventory import read_inventory
 from kubeflow_volcano.text import few
 
-__all__ = ["brought_uids", "central_objects", "foreign_components", "places_of_existing"]
+__all__ = ["brought_uids", "central_objects", "foreign_components", "is_ours", "places_of_existing"]
 
 _PARALLEL = 8
 _PAGE = 500
@@ -82,7 +82,7 @@ def foreign_components(
         found = [live[ref] for ref in sorted(central[part.name]) if ref in live]
         if any(item["metadata"]["uid"] in brought for item in found):
             continue
-        if theirs := [item for item in found if not _is_ours(item, brought)]:
+        if theirs := [item for item in found if not is_ours(item, brought)]:
             owners = Counter(owner_of(item) for item in theirs)
             foreign.append(_Foreign(part, _version(cluster, part, theirs), dict(owners.most_common())))
     for other in foreign:
@@ -94,7 +94,8 @@ def foreign_components(
         yield _refusal(settings, refused)
 
 
-def _is_ours(live: Object, brought: Collection[str]) -> bool:
+def is_ours(live: Object, brought: Collection[str]) -> bool:
+    """Whether this project applied the live object, or recorded its UID as `brought`."""
     return owned_by(live, FIELD_MANAGER) is not None or live["metadata"]["uid"] in brought
 
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 
 import yaml
 
 from kubeflow_volcano import strict_yaml
+from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem
-from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.rollout.patches.bare import mark_bare
+from kubeflow_volcano.rollout.settings.settings import OF_KUBERNETES, Settings
 
-__all__ = ["label_namespaces", "refused_namespaces"]
+__all__ = ["label_namespaces", "missing_namespaces", "refused_namespaces"]
 
 _OF_PROFILES = "namespace-labels-data"
 """Prefix of the ConfigMap with the labels that the profile controller puts on namespaces of profiles."""
@@ -31,6 +33,26 @@ def label_namespaces(objects: Iterable[Object], labels: Mapping[str, str]) -> No
             obj["metadata"]["labels"] = {**(obj["metadata"].get("labels") or {}), **labels}
         elif _is_of_profiles(obj):
             obj["data"][_KEY] = yaml.safe_dump({**_labels_of_profiles(obj), **labels}, sort_keys=False)
+
+
+def missing_namespaces(
+    components: Iterable[Component], parts: Mapping[str, Sequence[Object]], settings: Settings
+) -> Mapping[str, Sequence[Object]]:
+    """By component: the namespaces into which it puts objects, and that neither a manifest nor Kubernetes has.
+
+    Those of existing components are made by their owners.
+    """
+    known = {obj["metadata"]["name"] for objects in parts.values() for obj in objects if obj["kind"] == "Namespace"}
+    known |= {*OF_KUBERNETES, *(name for part in settings.existing for name in settings.component(part).namespaces)}
+    found: dict[str, Sequence[Object]] = {}
+    for part in components:
+        used = {obj["metadata"].get("namespace") for obj in parts.get(part.name, ())}
+        made = [_namespace(name, {}) for name in part.namespaces if name in used - known]
+        known |= {obj["metadata"]["name"] for obj in made}
+        label_namespaces(made, settings.namespace_labels)
+        mark_bare(made)
+        found[part.name] = made
+    return found
 
 
 def refused_namespaces(
@@ -81,6 +103,7 @@ def _namespaces(parts: Mapping[str, Iterable[Object]], settings: Settings) -> It
 
 def _namespace(name: str, labels: Mapping[str, str], **annotations: str) -> Object:
     meta = {"name": name, "labels": dict(labels), "annotations": annotations}
+    meta = {key: value for key, value in meta.items() if value}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": meta}
 
 

@@ -55,9 +55,12 @@ from kubeflow_volcano.rollout.settings.volcano import (
 )
 from kubeflow_volcano.text import did_you_mean
 
-__all__ = ["BundleSettings", "PlanSettings", "Settings", "parse"]
+__all__ = ["OF_KUBERNETES", "BundleSettings", "PlanSettings", "Settings", "parse"]
 
 T = TypeVar("T")
+
+OF_KUBERNETES = frozenset({"default", "kube-node-lease", "kube-public", "kube-system"})
+"""The namespaces that Kubernetes itself makes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +340,7 @@ def _validate_sources(given: Mapping[str, str], release: Release) -> Iterator[Pr
 
 def _validate_namespace(where: str, name: str, parts: Iterable[Component]) -> Iterator[Problem]:
     users = [part.title for part in parts if name in part.namespaces]
-    if users or name in {"default", "kube-node-lease", "kube-public", "kube-system"}:
+    if users or name in OF_KUBERNETES:
         yield Problem(
             f"{where} {name}, the namespace of {', '.join(users) or 'Kubernetes itself'}.",
             "a namespace for the profile only.",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from kubeflow_volcano.apply.engine import Engine
 from kubeflow_volcano.apply.removing.removal import Removal, Rules
 from kubeflow_volcano.apply.result import Action
 from kubeflow_volcano.catalog.gangs import VOLCANO
-from kubeflow_volcano.cluster.api.errors import NotServed
+from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
 from kubeflow_volcano.cluster.applied_objects import GUARDED_KINDS, Place, lasting_objects
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import Problem
@@ -19,6 +19,7 @@ from kubeflow_volcano.rollout.settings.queue_states import wanted_states
 from kubeflow_volcano.rollout.settings.validation.schedule import PART
 from kubeflow_volcano.rollout.stale.find import Stale, find_stale, unserved_webhooks
 from kubeflow_volcano.rollout.stale.held import explain_held
+from kubeflow_volcano.rollout.stale.in_use import InUse, find_in_use
 from kubeflow_volcano.rollout.state.inventory import Applied, merged, read_inventory, write_inventory
 from kubeflow_volcano.text import counted, few
 
@@ -67,6 +68,7 @@ class StaleObjects:
         )
         self._gone = set(found.gone)
         self._left = list(found.stale)
+        self._refused: set[Ref] = set()
         for plural, why in found.unread.items():
             engine.progress(f"note: stale {plural} could not be looked for: {why}")
 
@@ -75,26 +77,34 @@ class StaleObjects:
         self._remove([*unserved_webhooks(self._engine.cluster, self._left, self._declared)])
 
     def prune(self) -> None:
-        """Remove the stale objects if `kubeflow_prune` is true, the guarded ones only if they are named.
+        """Remove the stale objects if `kubeflow_prune` is true, the guarded ones only if they are named and empty.
 
-        What came beside components is this project's alone, and is removed once no variable declares it.
+        What came beside components is this project's alone, and is removed once no variable declares it. Namespaces go
+        last, when what was to go from them is gone.
         """
         self._drop_removed()
-        self._remove([item for item in self._left if item.component == PART])
-        if self._prune:
-            self._remove(
-                [item for item in self._left if item.ref.kind not in GUARDED_KINDS or str(item.ref) in self._named]
-            )
+        chosen = [item for item in self._left if item.component == PART or (self._prune and self._may_go(item))]
+        unused = self._unused(chosen, chosen)
+        spaces = [item for item in unused if item.ref.kind == "Namespace"]
+        self._remove([item for item in unused if item not in spaces])
+        self._remove(spaces if self._engine.check else self._unused(spaces, spaces))
 
     def warn(self) -> None:
         """Add a warning that names what is left."""
         self._drop_removed()
-        guarded = [item for item in self._left if item.ref.kind in GUARDED_KINDS]
+        guarded = [item for item in self._left if item.ref.kind in GUARDED_KINDS and item.ref not in self._refused]
         others = [item for item in self._left if item.ref.kind not in GUARDED_KINDS]
         if others and not self._prune:
             self._engine.add_warning(_undeclared(others))
-        if guarded:
-            self._engine.add_warning(_guarded(guarded))
+        try:
+            used = self._in_use(guarded, self._left)
+        except ApiError as error:
+            self._engine.progress(f"note: {few([str(item.ref) for item in guarded], 3)}: contents unknown: {error}")
+            return
+        if free := [item for item in guarded if item.ref not in used]:
+            self._engine.add_warning(_guarded(free))
+        if used:
+            self._engine.add_warning(_holding(used))
 
     def record(self) -> None:
         """Record what the run declares and what of it is on the cluster, and what earlier runs brought.
@@ -132,6 +142,32 @@ class StaleObjects:
             return ref
         return ref._replace(namespace=(ref.namespace or _DEFAULT) if namespaced else "")
 
+    def _may_go(self, item: Stale) -> bool:
+        return item.ref.kind not in GUARDED_KINDS or str(item.ref) in self._named
+
+    def _unused(self, items: Collection[Stale], going: Collection[Stale]) -> list[Stale]:
+        """Those of `items` in which nothing stays when `going` are gone; the others are problems: they were named."""
+        used = self._in_use(items, going)
+        self._refused |= used.keys()
+        for ref, why in used.items():
+            self._engine.add_problem(
+                Problem(
+                    f"{ref} is not removed: {why.why}.",
+                    "an object in which nothing is left; what is in it would be deleted with it.",
+                    f"keep it, and remove it from kubeflow_prune_named; or {why.todo}, and run again.",
+                )
+            )
+        return [item for item in items if item.ref not in used]
+
+    def _in_use(self, items: Collection[Stale], going: Collection[Stale]) -> Mapping[Ref, InUse]:
+        if not any(item.ref.kind in GUARDED_KINDS for item in items):
+            return {}
+        engine = self._engine
+        declared = [obj for objects in engine.parts.values() for obj in objects]
+        refs = {item.ref for item in items}
+        found = find_in_use(engine.cluster, going, declared, engine.deadline)
+        return {ref: why for ref, why in found.items() if ref in refs}
+
     def _remove(self, items: Collection[Stale]) -> None:
         engine = self._engine
         if not items:
@@ -168,6 +204,17 @@ def _guarded(items: Sequence[Stale]) -> Problem:
         f"{few(names, _MOST_SHOWN)}.",
         "your decision: such objects are removed only when they are named.",
         f"save what is needed; then kubeflow_prune: true with kubeflow_prune_named: [{listed}].",
+    )
+
+
+def _holding(used: Mapping[Ref, InUse]) -> Problem:
+    names = [f"{ref}: {why.why}" for ref, why in used.items()]
+    first = next(iter(used.values()))
+    return Problem(
+        f"{counted(len(used), 'object')} that nothing declares any more, but that others use: "
+        f"{few(names, _MOST_SHOWN, '; ')}.",
+        "nothing: such an object stays as long as something is in it.",
+        f"if it is not needed, {first.todo}; the next run says how the rest goes.",
     )
 
 

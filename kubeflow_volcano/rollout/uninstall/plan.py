@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from kubeflow_volcano.apply.removing.contents import Contents
 from kubeflow_volcano.apply.removing.wording import kubectl
-from kubeflow_volcano.cluster.applied_objects import Place
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.rollout.settings.uninstall import UninstallSettings
 from kubeflow_volcano.rollout.stale.find import Stale
-from kubeflow_volcano.rollout.uninstall.derived import is_derived
+from kubeflow_volcano.rollout.stale.in_use import others_in
 from kubeflow_volcano.rollout.uninstall.survey import Survey
 from kubeflow_volcano.text import counted, few
 
@@ -52,37 +52,29 @@ def make_plan(survey: Survey, settings: UninstallSettings) -> Plan:
     released = tuple(item for item in survey.ours if item.ref in survey.shared)
     stays = {item.ref for item in kept} | {item.ref for item in released}
     going = [item for item in survey.ours if item.ref not in stays]
-    in_use = namespaces_in_use(going, survey.contents.objects, survey.contents.unread, data=stays)
+    in_use = namespaces_in_use(going, going, survey.contents, data=stays)
     kept += in_use
     used = {item.ref for item in in_use}
     return Plan(tuple(item for item in going if item.ref not in used), released, tuple(kept))
 
 
 def namespaces_in_use(
-    going: Collection[Stale],
-    contents: Mapping[str, Collection[Object]],
-    unread: Mapping[str, str],
-    data: Collection[Ref] = (),
+    spaces: Collection[Stale], going: Collection[Stale], contents: Contents, data: Collection[Ref] = ()
 ) -> list[Kept]:
-    """The namespaces among `going` in which something else is, or in which not everything could be listed.
+    """The namespaces among `spaces` in which something else than `going` is, or in which not all could be listed.
 
     `data` are objects of ours that stay.
     """
-    leaving = {Place.of(item.ref) for item in going}
     kept = []
-    for ref in sorted(item.ref for item in going if item.ref.kind == "Namespace"):
-        items = contents.get(ref.name, ())
-        others = sorted(
-            Ref.of(item) for item in items if not is_derived(item) and Place.of(Ref.of(item)) not in leaving
-        )
-        if others:
+    for ref in sorted(item.ref for item in spaces if item.ref.kind == "Namespace"):
+        if others := others_in(ref.name, contents, going):
             names = few([f"{other.kind} {other.name}" for other in others], 4)
             why = f"it still has {counted(len(others), 'object')}: {names}"
             todo = f"move or delete them, such as with kubectl delete {kubectl(others[0])}, and run again"
             named = by_name([other for other in others if other in data])
             kept.append(Kept(ref, "in use", why, named if set(others) <= set(data) else todo))
-        elif unread:
-            plural, text = next(iter(unread.items()))
+        elif contents.unread:
+            plural, text = next(iter(contents.unread.items()))
             kept.append(Kept(ref, "unknown", f"{plural} in it cannot be listed: {text}", "mend that, and run again"))
     return kept
 

@@ -23,6 +23,7 @@ from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.others.owners import places_of_existing
 from kubeflow_volcano.rollout.queues.drain import CREATED_QUEUES
 from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.rollout.stale.derived import is_derived
 from kubeflow_volcano.rollout.stale.find import Stale
 from kubeflow_volcano.rollout.stale.held import explain_held
 from kubeflow_volcano.rollout.state.inventory import merged, write_inventory
@@ -30,7 +31,6 @@ from kubeflow_volcano.rollout.state.lock import Lock, holder_of
 from kubeflow_volcano.rollout.state.store import write_keys
 from kubeflow_volcano.rollout.uninstall import notes, requirements
 from kubeflow_volcano.rollout.uninstall.account import Uninstalled, describe_going
-from kubeflow_volcano.rollout.uninstall.derived import is_derived
 from kubeflow_volcano.rollout.uninstall.holding import waiting_for
 from kubeflow_volcano.rollout.uninstall.plan import DATA, Kept, by_name, make_plan, namespaces_in_use
 from kubeflow_volcano.rollout.uninstall.project import Project
@@ -149,7 +149,7 @@ class _Run:
         self.kept = [*self.plan.kept, *self.kept]
         if not self.check and spaces and not self.deadline.passed:
             contents = contents_of(self.cluster, [item.ref.name for item in spaces], Deadline(_SECONDS))
-            used = namespaces_in_use(spaces, contents.objects, contents.unread)
+            used = namespaces_in_use(spaces, spaces, contents)
             self.kept += used
             stay = {item.ref for item in used}
             spaces = [item for item in spaces if item.ref not in stay]

@@ -58,6 +58,23 @@ def test_what_two_components_bring_is_the_first_one_s_and_the_order_stays(write:
     assert names(found) == {"b": ["z", "shared"], "a": ["y"]}
 
 
+def test_a_namespace_that_no_manifest_has_is_declared_whatever_the_cluster_has(write: Write) -> None:
+    settings, (first, second) = write({"b": MAP % "z", "a": MAP % "y"}, kubeflow_namespace_labels={"team": "x"})
+    parts = [replace(part, namespaces=("shared", "unused")) for part in (first, second)]
+    found = desired(settings, parts, silent)
+    assert names(found) == {"b": ["shared", "z"], "a": ["y"]}
+    assert found.namespaces == (Ref("v1", "Namespace", "", "shared"),)
+    assert found.parts["b"][0]["metadata"]["labels"] == {"team": "x"}
+
+
+@pytest.mark.parametrize("name", ["kube-system", "cert-manager"])
+def test_a_namespace_of_kubernetes_or_of_an_existing_component_is_not_declared(write: Write, name: str) -> None:
+    settings, (part,) = write({"a": MAP.replace("shared", name) % "y"}, kubeflow_existing=["cert-manager"])
+    found = desired(settings, [replace(part, namespaces=(name,))], silent)
+    assert names(found) == {"a": ["y"]}
+    assert found.namespaces == ()
+
+
 def test_components_that_disagree_about_an_object_are_refused(write: Write) -> None:
     other = NAMESPACE.replace("name: shared", "name: shared, labels: {x: y}")
     with pytest.raises(InvalidInput, match="b and a define Namespace shared differently"):

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
+from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout import prepare as room
@@ -46,7 +48,7 @@ def test_a_queue_that_may_not_go_is_told_before_another_component_is_rolled_out(
     store: Any = Store()
     store.version = {"gitVersion": "v1.30.2"}
     store.put(queue("a"))
-    found = SimpleNamespace(parts={"volcano": ()}, notes=(), images=Rewritten({}, ()))
+    found = SimpleNamespace(parts={"volcano": ()}, notes=(), images=Rewritten({}, ()), namespaces=())
     monkeypatch.setattr(room, "desired", lambda *_: found)
     monkeypatch.setattr(room, "refused_namespaces", lambda *_: [])
     monkeypatch.setattr(room, "foreign_components", lambda *_, **__: [])
@@ -63,7 +65,7 @@ def test_an_entry_of_ceded_fields_about_no_object_is_refused_before_the_first_ch
 ) -> None:
     store: Any = Store()
     store.version = {"gitVersion": "v1.30.2"}
-    found = SimpleNamespace(parts={"volcano": ()}, notes=(), images=Rewritten({}, ()))
+    found = SimpleNamespace(parts={"volcano": ()}, notes=(), images=Rewritten({}, ()), namespaces=())
     monkeypatch.setattr(room, "desired", lambda *_: found)
     monkeypatch.setattr(room, "refused_namespaces", lambda *_: [])
     monkeypatch.setattr(room, "foreign_components", lambda *_, **__: [])
@@ -127,10 +129,37 @@ def test_check_mode_does_not_count_the_wiring_of_an_operator_that_is_still_to_co
     applied: int,
 ) -> None:
     settings = parse({})
-    found: Any = SimpleNamespace(parts={"training-operator": (OPERATOR,)})
+    found: Any = SimpleNamespace(parts={"training-operator": (OPERATOR,)}, namespaces=())
     cluster: Any = SimpleNamespace(get=lambda _ref: live)
     scope = Scope((), (settings.component("training-operator"),))
 
-    parts = room._parts(cluster, scope, found, check=check)  # noqa: SLF001  the rule that keeps --check honest
+    parts = room._parts(cluster, scope, found, (), check=check)  # noqa: SLF001  the rule that keeps --check honest
 
     assert len(parts["training-operator"]) == applied
+
+
+SPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n", "uid": "uid-n"}}
+OURS = {"manager": FIELD_MANAGER, "operation": "Apply", "fieldsV1": {}}
+
+
+@pytest.mark.parametrize(
+    ("live", "brought", "sent"),
+    [
+        (None, (), True),
+        (SPACE | {"metadata": SPACE["metadata"] | {"managedFields": [OURS]}}, (), True),
+        (SPACE, ("uid-n",), True),
+        (SPACE, (), False),
+    ],
+    ids=["absent", "applied", "recorded", "of others"],
+)
+def test_a_namespace_that_no_manifest_has_is_left_as_it_is_if_others_made_it(
+    live: Any,
+    brought: tuple[str, ...],
+    sent: bool,  # noqa: FBT001  a column of the table
+) -> None:
+    part = parse({}).component("training-operator")
+    found: Any = SimpleNamespace(parts={part.name: (SPACE, OPERATOR)}, namespaces=(Ref.of(SPACE),))
+    cluster: Any = SimpleNamespace(get=lambda _ref: live)
+    parts = room._parts(cluster, Scope((part,)), found, brought, check=False)  # noqa: SLF001  the rule itself
+    assert (SPACE in parts[part.name]) is sent
+    assert OPERATOR in parts[part.name]

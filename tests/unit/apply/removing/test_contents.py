@@ -39,10 +39,33 @@ def item(name: str, **meta: Any) -> dict[str, Any]:
     return {"metadata": {"name": name, "namespace": "n", **meta}}
 
 
+def owner(kind: str, name: str, api_version: str = "v1") -> dict[str, Any]:
+    return {"apiVersion": api_version, "kind": kind, "name": name, "uid": f"uid-{name}"}
+
+
+def test_an_object_stays_with_its_owner_that_is_in_no_namespace(api: Any) -> None:
+    team = "kubeflow.org/v1"
+    serve(
+        api,
+        configmaps=[
+            item("of-profile", ownerReferences=[owner("Profile", "n", team)]),
+            item("of-gone-profile", ownerReferences=[owner("Profile", "gone", team)]),
+            item("of-namespace", ownerReferences=[owner("Namespace", "n")]),
+        ],
+    )
+    groups = [group(path) for path in SERVED if path != "/api/v1"] + [group(f"/apis/{team}")]
+    api.on("GET", "/apis", api.reply(body={"kind": "APIGroupList", "groups": groups}))
+    profiles = {"name": "profiles", "kind": "Profile", "namespaced": False, "verbs": ["delete", "list"]}
+    api.on("GET", f"/apis/{team}", api.reply(body={"resources": [profiles]}))
+    api.on("GET", f"/apis/{team}/profiles/n", api.reply(body={"metadata": {"name": "n", "uid": "uid-n"}}))
+    found = contents_of(api.connect(), ["n"], Deadline(5))
+    assert [obj["metadata"]["name"] for obj in found.objects["n"]] == ["of-profile"]
+
+
 def test_what_kubernetes_makes_and_removes_by_itself_is_left_out(api: Any) -> None:
     serve(
         api,
-        configmaps=[item("kube-root-ca.crt"), item("a"), item("owned", ownerReferences=[{"uid": "u"}])],
+        configmaps=[item("kube-root-ca.crt"), item("a"), item("owned", ownerReferences=[owner("Secret", "s")])],
         serviceaccounts=[item("default"), item("robot")],
         secrets=[item("token", annotations={"kubernetes.io/service-account.name": "default"}), item("s")],
         events=[item("e")],

@@ -7,15 +7,18 @@ from typing import Any
 
 import pytest
 
+from kubeflow_volcano.apply.result import Action, ObjectOutcome
 from kubeflow_volcano.cluster.api.discovery import Resource
 from kubeflow_volcano.cluster.api.errors import NotServed
 from kubeflow_volcano.cluster.applied_objects import Place
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.settings.settings import parse
 from kubeflow_volcano.rollout.stale import handling
-from kubeflow_volcano.rollout.stale.find import Survey
+from kubeflow_volcano.rollout.stale.find import Stale, Survey
+from kubeflow_volcano.rollout.stale.in_use import InUse
 
 SCOPES = {"CompositeController": False, "ConfigMap": True}
 
@@ -66,3 +69,79 @@ def test_a_declared_object_is_looked_for_where_the_api_server_has_it(
     )
     handling.StaleObjects(engine, prepared)
     assert compared == [place]
+
+
+GUARDED = Ref("v1", "Namespace", "", "kubeflow")
+PLAIN = Ref("v1", "ConfigMap", "kubeflow", "old")
+
+
+class Stand:
+    """A run with two stale objects, whose namespace is in use or not."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, used: bool, **variables: Any) -> None:
+        self.removed: list[Ref] = []
+        self.outcomes: list[ObjectOutcome] = []
+        self.problems: list[Problem] = []
+        self.warnings: list[Problem] = []
+        items = tuple(Stale(ref, {"metadata": {"uid": ref.name}}, "training-operator", "1") for ref in (GUARDED, PLAIN))
+        held = {GUARDED: InUse("it still has 1 object: Deployment training-operator", "delete it")} if used else {}
+        monkeypatch.setattr(handling, "find_stale", lambda *_, **__: Survey(items, frozenset(), {}))
+        monkeypatch.setattr(handling, "read_inventory", lambda _: {})
+        monkeypatch.setattr(handling, "find_in_use", lambda *_: held)
+        monkeypatch.setattr(handling, "Removal", self._removal)
+        engine: Any = SimpleNamespace(
+            cluster=None,
+            parts={},
+            deadline=Deadline(5),
+            progress=silent,
+            check=False,
+            result=lambda: SimpleNamespace(outcomes=self.outcomes),
+            add_outcome=self.outcomes.append,
+            add_problem=self.problems.append,
+            add_warning=self.warnings.append,
+        )
+        prepared: Any = SimpleNamespace(
+            settings=parse(variables),
+            scope=SimpleNamespace(parts=(), wired=(), components=()),
+            desired=SimpleNamespace(parts={}),
+            whole=True,
+        )
+        stale = handling.StaleObjects(engine, prepared)
+        stale.prune()
+        stale.warn()
+
+    def _removal(self, *_: object, **__: object) -> Any:
+        done: list[ObjectOutcome] = []
+
+        def run(objects: dict[Ref, Object]) -> None:
+            self.removed.extend(objects)
+            done.extend(ObjectOutcome(ref, Action.REMOVED, None, None) for ref in objects)
+
+        return SimpleNamespace(run=run, outcomes=done, problems=[], kept={})
+
+
+NAMED = {"kubeflow_prune": True, "kubeflow_prune_named": [str(GUARDED)]}
+
+
+def test_a_named_object_in_which_something_lives_is_refused_and_the_rest_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    stand = Stand(monkeypatch, used=True, **NAMED)
+    assert stand.removed == [PLAIN]
+    (problem,) = stand.problems
+    assert "Deployment training-operator" in problem.found
+    assert not stand.warnings
+
+
+def test_a_named_object_that_is_empty_goes_after_what_was_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    stand = Stand(monkeypatch, used=False, **NAMED)
+    assert stand.removed == [PLAIN, GUARDED]
+    assert stand.problems == stand.warnings == []
+
+
+@pytest.mark.parametrize("used", [True, False])
+def test_only_an_object_in_which_nothing_lives_is_offered_for_removal(
+    monkeypatch: pytest.MonkeyPatch, *, used: bool
+) -> None:
+    stand = Stand(monkeypatch, used=used)
+    assert stand.removed == []
+    offered = [warning for warning in stand.warnings if "kubeflow_prune_named" in warning.todo]
+    assert bool(offered) is not used
