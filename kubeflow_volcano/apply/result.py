@@ -14,7 +14,7 @@ import yaml
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem, ProblemsError
-from kubeflow_volcano.redaction import is_secret_name, redacted
+from kubeflow_volcano.redaction import without_secrets
 from kubeflow_volcano.text import counted, few, visible
 
 __all__ = ["Action", "ApplyResult", "ObjectOutcome", "is_same", "without_server_fields"]
@@ -36,7 +36,8 @@ class Action(StrEnum):
 
 
 _MOST_HELD = 8
-_CHANGED = "(hidden, changed)"
+_CHANGED = "(changed)"
+_ABSENT = (None, None)
 _UNDONE = frozenset({Action.FAILED, Action.HELD})
 _CHANGES = frozenset({Action.CREATED, Action.CHANGED, Action.REMOVED})
 
@@ -197,42 +198,30 @@ def _text(obj: Object | None, before: Object | None) -> str:
     if obj is None:
         return ""
     text = without_server_fields(obj)
-    if obj["kind"] == "Secret":
-        for field in ("data", "stringData"):
-            old, values = (before or {}).get(field) or {}, text.get(field) or {}
-            text |= {field: {key: _hidden(value, old.get(key)) for key, value in values.items()}} if values else {}
-    elif obj["kind"] != "CustomResourceDefinition":  # it describes fields, and has no values
-        text = _shown(text, without_server_fields(before) if before else None)
+    if obj["kind"] != "CustomResourceDefinition":  # it describes fields, and has no values
+        old = without_server_fields(before) if before else None
+        text = _marked(without_secrets(text), text, without_secrets(old), old)
     return yaml.dump(text, Dumper=yaml.CSafeDumper, sort_keys=True, default_flow_style=False, allow_unicode=True)
 
 
-def _shown(value: Any, before: Any) -> Any:
-    """Plain data without credentials: in texts, under names of credentials, and in variables with such names.
+def _marked(shown: Any, value: Any, shown_before: Any, before: Any) -> Any:
+    """What is shown of a value, with a word where it looks as before because only credentials in it changed.
 
     Mappings in a list are compared by their names, as the API server does, and texts by their places.
     """
     if isinstance(value, str):
-        shown = redacted(value)
-        changed = isinstance(before, str) and before != value and redacted(before) == shown
+        changed = isinstance(before, str) and before != value and shown_before == shown
         return f"{shown} {_CHANGED}" if changed else shown
     if isinstance(value, Mapping):
-        old = before if isinstance(before, Mapping) else {}
-        secret = {key for key, item in value.items() if isinstance(item, str) and item and is_secret_name(str(key))}
-        if isinstance(value.get("value"), str) and is_secret_name(str(value.get("name", ""))):
-            secret.add("value")
-        return {
-            key: _hidden(item, old.get(key)) if key in secret else _shown(item, old.get(key))
-            for key, item in value.items()
-        }
+        olds = (shown_before, before) if isinstance(before, Mapping) else ({}, {})
+        return {key: _marked(shown[key], item, *(old.get(key) for old in olds)) for key, item in value.items()}
     if isinstance(value, list):
-        olds = before if isinstance(before, list) else []
-        named = {item["name"]: item for item in olds if isinstance(item, Mapping) and "name" in item}
+        pairs = list(zip(shown_before, before, strict=True)) if isinstance(before, list) else []
+        named = {old["name"]: (seen, old) for seen, old in pairs if isinstance(old, Mapping) and "name" in old}
         return [
-            _shown(item, named.get(item.get("name")) if isinstance(item, Mapping) else placed)
-            for item, placed in zip_longest(value, olds[: len(value)])
+            _marked(
+                seen, item, *(named.get(item.get("name"), _ABSENT) if isinstance(item, Mapping) else placed or _ABSENT)
+            )
+            for seen, item, placed in zip_longest(shown, value, pairs[: len(value)])
         ]
     return value
-
-
-def _hidden(value: Any, before: Any) -> str:
-    return _CHANGED if before is not None and before != value else "(hidden)"

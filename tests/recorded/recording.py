@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.redaction import without_secrets
 from kubeflow_volcano.validators.checks import CHECKS
 from kubeflow_volcano.validators.checks.reach.api_server import OWN_ACCESS
 from kubeflow_volcano.validators.checks.reach.clock import CLOCKS
@@ -102,7 +103,7 @@ def dump(facts: Facts, about: About) -> str:
             if items
         },
     }
-    document = _interned(document, shared)
+    document = _interned(without_secrets(document), shared)
     return yaml.dump(document, Dumper=_Dumper, default_flow_style=None, explicit_start=True, sort_keys=False, width=120)
 
 

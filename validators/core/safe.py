@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from kubeflow_volcano.redaction import HIDDEN, is_secret_name, redacted
+from kubeflow_volcano.redaction import redacted, without_secrets
 from kubeflow_volcano.text import visible
 
 __all__ = ["safe", "text"]
@@ -28,25 +28,14 @@ def text(value: str, longest: int = LONGEST_TEXT) -> str:
 
 
 def safe(value: Any) -> Any:
-    """Apply `text` to everything in `value`; the value of a key that looks like a secret is redacted."""
-    if isinstance(value, str):
-        return text(str(value))
-    if isinstance(value, bool | int | float) or value is None:
-        return value
+    """Plain data of limited size: no secrets, and `text` applied to everything in it."""
+    return without_secrets(_limited(value), text)
+
+
+def _limited(value: Any) -> Any:
     if isinstance(value, Mapping):
-        items = list(value.items())[:_MOST_ITEMS]
-        named = _hides(str(value.get("name", "")), value.get("value"))  # an environment variable
-        return {
-            text(str(key), 200): HIDDEN if _hides(str(key), item) or (named and key == "value") else safe(item)
-            for key, item in items
-        }
+        return {text(str(key), 200): _limited(item) for key, item in list(value.items())[:_MOST_ITEMS]}
     if isinstance(value, list | tuple | set | frozenset):
-        return [safe(item) for item in (sorted(value, key=str) if isinstance(value, set | frozenset) else value)][
-            :_MOST_ITEMS
-        ]
-    return text(str(value))
-
-
-def _hides(key: str, item: Any) -> bool:
-    """Whether the item must be redacted; numbers and flags are no secrets."""
-    return bool(item) and not isinstance(item, bool | int | float) and is_secret_name(key)
+        items = sorted(value, key=str) if isinstance(value, set | frozenset) else value
+        return [_limited(item) for item in items[:_MOST_ITEMS]]
+    return value if isinstance(value, bool | int | float) or value is None else str(value)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -19,7 +18,7 @@ from kubeflow_volcano.cluster.objects import Object, last_seen
 from kubeflow_volcano.cluster.readiness import assess
 from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.progress import Progress
-from kubeflow_volcano.redaction import HIDDEN, is_secret_name, redacted
+from kubeflow_volcano.redaction import redacted, without_secrets, without_variables
 from kubeflow_volcano.text import counted
 from kubeflow_volcano.validators.core.expectations import SCHEDULER
 from kubeflow_volcano.validators.core.resources import CONFIGMAPS, CRDS, PODS, RESOURCES, Resource
@@ -33,13 +32,6 @@ _LINES = 500
 _MOST_LOGS = 300
 _SYSTEM = "kube-system"
 """Of its pods, logs of those that are not ready only: a large cluster has hundreds of others."""
-
-_VARIABLE = re.compile(
-    r"(\bName:[^\s,{}]{1,253}[ ,]Value:)(?! |,).*?(?=[ ,]ValueFrom:)"
-    r"|(\"name\":\"[^\"]{1,253}\",\"value\":)\"(?:[^\"\\]|\\.)*\"",
-    re.DOTALL,
-)
-"""A variable of a container, as Go prints it and in JSON: Volcano's admission logs whole pods."""
 
 Target = tuple[Resource, str]
 
@@ -100,7 +92,7 @@ def gather(cluster: Cluster, namespaces: Sequence[str], *, taken: str, progress:
     progress(f"reading {counted(len(wanted), 'log')}")
     for log, texts in zip(wanted, _each(cluster, _read_log, wanted, found), strict=True):
         for text in texts:
-            found.files[log.path] = redacted(_VARIABLE.sub(lambda match: f"{match[1] or match[2]}{HIDDEN}", text))
+            found.files[log.path] = redacted(without_variables(text))
     found.files["lacking.txt"] = redacted("".join(f"{line}\n" for line in found.lacking) or "nothing\n")
     return found
 
@@ -199,25 +191,5 @@ def _as_yaml(resource: Resource, objects: Sequence[Object]) -> str:
         if resource == CRDS:
             for version in obj["spec"].get("versions") or ():
                 version.pop("schema", None)
-    shown = [_shown(obj) for obj in objects]
+    shown = without_secrets(objects, every_variable=True)
     return yaml.dump_all(shown, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True)
-
-
-def _shown(value: Any, key: str = "") -> Any:
-    """Plain data without credentials; values of environment variables are hidden, as any of them may be one."""
-    if isinstance(value, str):
-        return HIDDEN if is_secret_name(key) else redacted(value)
-    if isinstance(value, Mapping):
-        return {
-            name: [_hidden(item) for item in inside]
-            if name == "env" and isinstance(inside, list)
-            else _shown(inside, str(name))
-            for name, inside in value.items()
-        }
-    return [_shown(item) for item in value] if isinstance(value, list) else value
-
-
-def _hidden(variable: Any) -> Any:
-    if isinstance(variable, Mapping) and "value" in variable:
-        return {**variable, "value": HIDDEN}
-    return variable

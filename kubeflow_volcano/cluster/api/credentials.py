@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from multiprocessing.util import Finalize
@@ -21,6 +20,7 @@ from kubernetes.config import kube_config
 from urllib3.util.ssl_ import create_urllib3_context
 
 from kubeflow_volcano.problems import Problem, Unreachable
+from kubeflow_volcano.redaction import without_logins
 
 __all__ = ["Credentials", "load"]
 
@@ -45,7 +45,7 @@ class Credentials(NamedTuple):
     def endpoint(self) -> str:
         """The server and its proxy for messages, without the proxy's password."""
         proxy = self.config.proxy
-        return self.server + (f" through proxy {re.sub('//[^/@]*@', '//', proxy)}" if proxy else "")
+        return self.server + (f" through proxy {without_logins(proxy)}" if proxy else "")
 
     @property
     def validity(self) -> str:

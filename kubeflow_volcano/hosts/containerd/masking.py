@@ -8,18 +8,13 @@ import tomllib
 from collections.abc import Iterator
 from typing import Any
 
-from kubeflow_volcano.redaction import without_logins
+from kubeflow_volcano.redaction import HIDDEN, is_secret_name, without_logins
 
 __all__ = ["without_credentials"]
 
-_HIDDEN = "(not shown)"
-_NAMES = {"password", "auth", "identitytoken", "registrytoken", "authorization"}
 _HEADERS = "header"
 """A table whose values may all be credentials."""
-_LINE = re.compile(
-    rf"^(?P<key>[ \t]*(?:[^\s=#]*\.)?[\"']?(?:{'|'.join(_NAMES)})[\"']?[ \t]*=[ \t]*)[^\s{{\[].*$",
-    re.IGNORECASE | re.MULTILINE,
-)
+_LINE = re.compile(r"^(?P<key>[ \t]*(?:[^\s=#]*\.)?[\"']?(?P<name>[\w-]+)[\"']?[ \t]*=[ \t]*)[^\s{\[].*$", re.MULTILINE)
 _LONG = 8
 """Characters from which on a value is looked for without its quotes, too, as in a text of several lines."""
 
@@ -29,14 +24,14 @@ def without_credentials(text: str) -> str:
     try:
         found = set(_values(tomllib.loads(text), secret=False))
     except tomllib.TOMLDecodeError:
-        return f"{_HIDDEN}: it is no TOML"
-    shown = _LINE.sub(rf"\g<key>{_HIDDEN}", text)
+        return f"{HIDDEN}: it is no TOML"
+    shown = _LINE.sub(lambda line: f"{line['key']}{HIDDEN}" if is_secret_name(line["name"]) else line[0], text)
     for value in sorted(found, key=len, reverse=True):
         spellings = [json.dumps(value), f'"{value}"', f"'{value}'", *([value] if len(value) >= _LONG else [])]
         if not any(spelling in text for spelling in spellings):
-            return f"{_HIDDEN}: it has credentials in a spelling that is not known here"
+            return f"{HIDDEN}: it has credentials in a spelling that is not known here"
         for spelling in spellings:
-            shown = shown.replace(spelling, f'"{_HIDDEN}"' if spelling[0] in "\"'" else _HIDDEN)
+            shown = shown.replace(spelling, f'"{HIDDEN}"' if spelling[0] in "\"'" else HIDDEN)
     return "".join(map(without_logins, shown.splitlines(keepends=True)))
 
 
@@ -44,7 +39,7 @@ def _values(item: Any, *, secret: bool) -> Iterator[str]:
     """The texts below names of credentials."""
     if isinstance(item, dict):
         for name, below in item.items():
-            named = name.lower() in _NAMES and not isinstance(below, dict)
+            named = is_secret_name(name) and not isinstance(below, dict)
             yield from _values(below, secret=secret or named or name.lower() == _HEADERS)
     elif isinstance(item, list):
         for below in item:

@@ -409,7 +409,7 @@ def test_the_proxy_that_does_not_answer_is_named_without_its_password(
 ) -> None:
     monkeypatch.setattr("kubeflow_volcano.cluster.api.client._VERSION_SECONDS", 0.5)
     cluster = {"proxy-url": "http://me:secret@127.0.0.1:1"}
-    with pytest.raises(Unreachable, match=r"through proxy http://127\.0\.0\.1:1") as caught:
+    with pytest.raises(Unreachable, match=r"through proxy http://\*\*\*@127\.0\.0\.1:1") as caught:
         Cluster.connect(kubeconfig(tmp_path, api.url, {"token": "t"}, cluster))
     assert "secret" not in str(caught.value)
 

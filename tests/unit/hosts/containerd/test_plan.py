@@ -377,7 +377,7 @@ def test_a_change_is_shown_without_credentials() -> None:
     (write,) = [item for item in plan(look(LEGACY), WANTED, CHOICE).writes if item.path == CONFIG]
     diff = write.diff()
     assert 'password = "p"' not in diff["before"] + diff["after"]
-    assert "password = (not shown)" in diff["before"]
+    assert "password = [redacted]" in diff["before"]
     assert diff["after_header"] == CONFIG
 
 

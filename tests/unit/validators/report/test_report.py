@@ -261,7 +261,7 @@ def test_planted_secrets_reach_no_report(secret: str, tmp_path: Path) -> None:
 def test_the_value_of_a_secret_environment_variable_is_hidden_and_its_name_stays() -> None:
     variables = [{"name": "DB_PASSWORD", "value": "hunter2"}, {"name": "MODE", "value": "fast"}]
     assert safe({"env": variables}) == {"env": [{"name": "DB_PASSWORD", "value": "[redacted]"}, variables[1]]}
-    assert safe({"credentials": {"user": "hunter2"}}) == {"credentials": "[redacted]"}
+    assert safe({"credentials": {"user": "hunter2"}}) == {"credentials": {"user": "[redacted]"}}
 
 
 @pytest.mark.parametrize(
