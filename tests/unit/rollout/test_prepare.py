@@ -138,7 +138,7 @@ def test_check_mode_does_not_count_the_wiring_of_an_operator_that_is_still_to_co
     assert len(parts["training-operator"]) == applied
 
 
-SPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n", "uid": "uid-n"}}
+SPACE: Any = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n", "uid": "uid-n"}}
 OURS = {"manager": FIELD_MANAGER, "operation": "Apply", "fieldsV1": {}}
 
 
