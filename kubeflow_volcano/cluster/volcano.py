@@ -16,6 +16,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 
 __all__ = [
     "GANG_SWITCH",
+    "SCHEDULER_PROGRAM",
     "Configuration",
     "Unusable",
     "configuration_of",
@@ -35,7 +36,8 @@ v1.15.1). enableJobPipelined and enableJobStarving only matter to what allocate 
 
 _LABELS = "app=volcano-scheduler"
 """Labels of the scheduler's Deployment in Volcano's manifests and in its chart."""
-_PROGRAM = "vc-scheduler"
+SCHEDULER_PROGRAM = "vc-scheduler"
+"""Name of the scheduler's image, without registry and path."""
 _NAME = "volcano-scheduler"
 _BUILT_IN = """
 actions: "enqueue, allocate, backfill"
@@ -156,7 +158,7 @@ def gang_faults(configuration: Configuration) -> Iterator[tuple[str, str]]:
 def scheduler_container(pod: Object) -> Object:
     """The container of Volcano's scheduler in the spec of its pods."""
     containers: list[Object] = pod["containers"]
-    return next((item for item in containers if _PROGRAM in item["image"]), containers[0])
+    return next((item for item in containers if SCHEDULER_PROGRAM in item["image"]), containers[0])
 
 
 def scheduler_names(scheduler: Object) -> tuple[str, ...]:

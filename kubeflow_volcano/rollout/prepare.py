@@ -96,7 +96,9 @@ def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, 
                 [obj for objects in found.parts.values() for obj in objects],
                 whole=_is_whole(settings, scope),
             )
-            problems += foreign_components(cluster, settings, scope.parts, found.parts, brought, progress=progress)
+            problems += foreign_components(
+                cluster, settings, scope.parts, found.parts, brought, progress=progress, images=found.images.images
+            )
             problems += unmet_needs(cluster, settings, found.parts, progress)
             problems += unmet_access(cluster, settings, found.parts)
             problems += unmet_placement(cluster, settings, found.parts)

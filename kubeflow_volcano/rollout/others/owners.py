@@ -20,6 +20,8 @@ from kubeflow_volcano.cluster.ownership import owner_of
 from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.rollout.images.rename.rewrite import ImageUse
+from kubeflow_volcano.rollout.others.elsewhere import left_behind
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.state.inventory import read_inventory
 from kubeflow_volcano.text import few
@@ -64,13 +66,15 @@ def foreign_components(
     brought: Collection[str],
     *,
     progress: Progress,
+    images: Iterable[ImageUse] = (),
 ) -> Iterator[Problem]:
     """The problem of the components with central objects that this project did not apply, all in one.
 
     Central are workloads, CRDs and webhook configurations; of a component without any, all objects but those that
     people create as well. `brought` are UIDs of objects that roll-outs recorded: a component with one of them is this
     project's, though people may have made others of its objects again; fields that these set otherwise are conflicts of
-    their own. A component that is adopted is only named, with both versions.
+    their own. A component that is adopted is only named, with both versions, unless it would run on elsewhere; `images`
+    has upstream's names of those that are renamed.
 
     Raises:
         ApiError: objects cannot be listed.
@@ -85,11 +89,13 @@ def foreign_components(
         if theirs := [item for item in found if not is_ours(item, brought)]:
             owners = Counter(owner_of(item) for item in theirs)
             foreign.append(_Foreign(part, _version(cluster, part, theirs), dict(owners.most_common())))
+    originals = {use.final: use.original for use in images}
     for other in foreign:
         if other.part.name in settings.adopted:
             ours = other.part.version
             change = f"it becomes {ours}" if other.version != ours else "the version stays"
             progress(f"adopted, as kubeflow_adopt says: {other}; {change}")
+            yield from left_behind(cluster, other.part, parts[other.part.name], originals)
     if refused := [other for other in foreign if other.part.name not in settings.adopted]:
         yield _refusal(settings, refused)
 

@@ -31,6 +31,10 @@ class Cluster:
     def get(self, ref: Ref) -> Object | None:
         return self.objects.get(ref)
 
+    def list(self, _api: str, _kind: str) -> Listing:
+        """What runs elsewhere has tests of its own."""
+        return Listing((), "1")
+
     def pages(self, api_version: str, kind: str, *, namespace: str = "", **_: Any) -> Iterator[Listing]:
         if kind == "ClusterIssuer" and not self.objects:
             raise NotServed(api_version, kind)
