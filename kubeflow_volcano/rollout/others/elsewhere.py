@@ -78,7 +78,8 @@ def _accounts(binding: Object) -> Iterator[Account]:
 
 def _account(workload: Object) -> Account:
     pods = workload["spec"]["template"]["spec"]
-    return workload["metadata"]["namespace"], pods.get("serviceAccountName") or "default"
+    # The API server copies the deprecated field, which Volcano's manifests have, into the other one.
+    return workload["metadata"]["namespace"], pods.get("serviceAccountName") or pods.get("serviceAccount") or "default"
 
 
 def _is_same_program(live: Object, declared: Object, originals: Mapping[str, str]) -> bool:
@@ -129,7 +130,8 @@ def _problem(part: Component, left: _Left, namespaces: Sequence[str]) -> Problem
     marks = sorted({mark for obj in left.workloads if (mark := mark_of(obj))})
     taken = [*left.moved, *left.hooks]
     loses = f" It would lose {_few(taken)}." if taken else ""
-    commands = [*map(_delete, left.hooks), *_delete_workloads(refs), *map(_delete, left.bindings)]
+    # Webhooks first: without a backend they would refuse what comes next.
+    commands = [*_delete(left.hooks), *_delete(refs), *_delete(left.bindings)]
     tool = f" Tell {', '.join(marks)} first, which would make them again." if marks else ""
     return Problem(
         f"{part.name}, which kubeflow_adopt names, also runs as {_few(refs)}{f' ({_few(marks)})' if marks else ''}, "
@@ -145,11 +147,9 @@ def _few(items: Iterable[object]) -> str:
     return few([str(item) for item in items], _MOST_SHOWN)
 
 
-def _delete(ref: Ref) -> str:
-    return f"kubectl delete {ref.for_kubectl(ref.kind.lower())}"
-
-
-def _delete_workloads(refs: Sequence[Ref]) -> Iterator[str]:
+def _delete(refs: Sequence[Ref]) -> Iterator[str]:
+    """Commands that delete these objects, one for each kind and namespace."""
     for namespace, kind in sorted({(ref.namespace, ref.kind) for ref in refs}):
         names = [ref.name for ref in refs if (ref.namespace, ref.kind) == (namespace, kind)]
-        yield f"kubectl -n {namespace} delete {kind.lower()} {' '.join(names)}"
+        where = f" -n {namespace}" if namespace else ""
+        yield f"kubectl{where} delete {kind.lower()} {' '.join(names)}"

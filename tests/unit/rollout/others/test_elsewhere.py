@@ -133,6 +133,14 @@ def test_another_revision_of_istio_is_meant_to_run_beside_it(revision: str, foun
     assert len(asked(live, declared=declared)) == found
 
 
+def test_the_deprecated_field_of_manifests_names_the_account(monkeypatch: pytest.MonkeyPatch) -> None:
+    pods = SCHEDULER["spec"]["template"]["spec"]
+    monkeypatch.setitem(pods, "serviceAccount", pods["serviceAccountName"])
+    monkeypatch.delitem(pods, "serviceAccountName")
+    (problem,) = asked(workload("old/vc-scheduler", OLD))
+    assert "volcano-system" in problem.found
+
+
 def test_a_workload_without_rights_on_the_cluster_may_run_twice() -> None:
     gateway = "docker.io/istio/proxyv2:1.22.1"
     declared = (workload("istio-system/istio-ingressgateway", gateway),)
