@@ -1,17 +1,20 @@
-"""Atomic writes: a file has its old content or its new one, never a part of it."""
+"""Files: written whole or not at all, and removed only below the directory that is meant, never through a link."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
+import shutil
+import stat
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import BinaryIO
 
 from kubeflow_volcano.problems import NotWritten, Problem
 
-__all__ = ["replacing", "write_file", "write_texts"]
+__all__ = ["links_in", "remove_file_below", "remove_tree_below", "replacing", "write_file", "write_texts"]
 
 
 def write_file(path: Path, content: str | bytes, mode: int | None = None) -> bool:
@@ -80,3 +83,62 @@ def write_texts(directory: Path, texts: Mapping[str, str], what: str, variable: 
             )
         ) from error
     return {name: str(directory / name) for name in texts}
+
+
+def remove_file_below(root: Path, path: str | PurePath) -> None:
+    """Remove the file, or the link, at `path` below the directory `root`, and the directories that had nothing else.
+
+    What is absent already is no error.
+
+    Raises:
+        OSError: it cannot be removed, is a directory, or is behind a link (NotADirectoryError); nothing was touched.
+    """
+    with contextlib.suppress(FileNotFoundError), _places_above(root, path) as places:
+        *above, name = PurePath(path).parts
+        os.unlink(name, dir_fd=places[-1])
+        for step, place in zip(reversed(above), reversed(places[:-1]), strict=True):
+            try:
+                os.rmdir(step, dir_fd=place)
+            except OSError:  # not empty
+                return
+
+
+def remove_tree_below(root: Path, path: str | PurePath) -> None:
+    """Remove the directory at `path` below the directory `root`, with all that is in it; absent is no error.
+
+    Raises:
+        OSError: it cannot be removed, or is a link or behind one (NotADirectoryError); nothing was touched.
+    """
+    with contextlib.suppress(FileNotFoundError), _places_above(root, path) as places:
+        name = PurePath(path).name
+        if not stat.S_ISDIR(os.stat(name, dir_fd=places[-1], follow_symlinks=False).st_mode):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(root / path))
+        shutil.rmtree(name, dir_fd=places[-1])
+
+
+@contextlib.contextmanager
+def _places_above(root: Path, path: str | PurePath) -> Iterator[list[int]]:
+    """Descriptors of `root` and of each directory on the way to `path`, each opened by the one above it.
+
+    So no link that somebody puts there meanwhile leads elsewhere.
+    """
+    *above, name = PurePath(path).parts
+    if PurePath(path).is_absolute() or ".." in (*above, name):
+        raise ValueError(f"{path} is not below a directory")
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+    with contextlib.ExitStack() as opened:
+        places = [os.open(root, flags)]
+        opened.callback(os.close, places[0])
+        for step in above:
+            places.append(os.open(step, flags | os.O_NOFOLLOW, dir_fd=places[-1]))
+            opened.callback(os.close, places[-1])
+        yield places
+
+
+def links_in(folder: Path) -> Iterator[Path]:
+    """The folder itself, or what is in it at any depth, that is a symbolic link."""
+    if folder.is_symlink():
+        yield folder
+        return
+    for place, folders, names in os.walk(folder):
+        yield from (path for name in (*folders, *names) if (path := Path(place, name)).is_symlink())

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import shutil
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from kubeflow_volcano.files import replacing, write_file
+from kubeflow_volcano.files import links_in, remove_file_below, replacing, write_file
 from kubeflow_volcano.problems import Busy, InvalidInput, Problem
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.retries import naming_full_disks
@@ -30,11 +30,15 @@ from kubeflow_volcano.text import few
 
 __all__ = ["Writer"]
 
+_BEGUN_FILE = re.compile(r"\.(.+)\.[0-9a-f]{8}")
+_BEGUN_IMAGE = re.compile(r"\.(.+)\.partial")
+
 
 class Writer:
     """The bundle below `directory`, which has the given contents when it is complete.
 
-    With `check` nothing is written.
+    With `check` nothing is written. Only what bundle.json lists is ever removed, and what was begun beside it, and
+    nothing through a link.
     """
 
     def __init__(self, directory: Path, contents: Contents, progress: Progress, *, check: bool) -> None:
@@ -50,10 +54,11 @@ class Writer:
         """Begin a bundle with that `header`, or continue the one in the directory.
 
         Raises:
-            InvalidInput: the directory has other files, or cannot be written.
+            InvalidInput: the directory has other files, or links, or cannot be written.
             Busy: another process is writing into it.
         """
         found = _begun(directory)
+        _require_no_links(directory)
         writer = cls(directory, replace(header, complete=False, files=found), progress, check=check)
         if check:
             yield writer
@@ -112,12 +117,13 @@ class Writer:
         Raises:
             InvalidInput: there are files in the folders of the bundle that it never listed.
         """
+        known = {*self._files, *wanted}
         for path in [path for path in self._files if path not in wanted]:
             del self._files[path]
-            (self.directory / path).unlink(missing_ok=True)
+            self._remove(path)
         self.save()
-        for folder in FOLDERS:
-            _remove_remains(self.directory / folder)
+        for path in [path for path in unlisted(self.directory, self._files) if _is_remains(path, known)]:
+            self._remove(path)
         if foreign := sorted(unlisted(self.directory, self._files)):
             raise InvalidInput(
                 Problem(
@@ -126,6 +132,13 @@ class Writer:
                     "move them elsewhere, and run playbooks/bundle.yml again.",
                 )
             )
+
+    def _remove(self, path: str) -> None:
+        """Remove a file, and the directories that had nothing else."""
+        try:
+            remove_file_below(self.directory, path)
+        except (NotADirectoryError, IsADirectoryError) as error:
+            raise InvalidInput(_no_file(self.directory, path)) from error
 
     def finish(self) -> Contents:
         """Declare the bundle complete; returns its contents."""
@@ -170,18 +183,42 @@ def _begun(directory: Path) -> tuple[Entry, ...]:
         return ()
 
 
-def _remove_remains(folder: Path) -> None:
-    """Hidden files and directories, which no bundle has: begun by runs that were killed."""
-    for place, folders, names in os.walk(folder):
-        for name in [name for name in folders if name.startswith(".")]:
-            shutil.rmtree(Path(place, name))
-            folders.remove(name)
-        for name in names:
-            if name.startswith("."):
-                Path(place, name).unlink()
-    for place, _, _ in os.walk(folder, topdown=False):
-        with contextlib.suppress(OSError):  # not empty
-            Path(place).rmdir()
+def _require_no_links(directory: Path) -> None:
+    """Through a link, files would be written and removed that are not of the bundle."""
+    links = [path.relative_to(directory).as_posix() for folder in FOLDERS for path in links_in(directory / folder)]
+    if links:
+        raise InvalidInput(_linked(directory, sorted(links)))
+
+
+def _linked(directory: Path, links: list[str]) -> Problem:
+    return Problem(
+        f"{directory} has symbolic links: {few(links)}.",
+        "directories and files of its own: a bundle is carried as a whole, and nothing is removed through a link.",
+        "replace each link by a directory, or set kubeflow_bundle to a directory on the disk that it leads to; "
+        "kubeflow_bundle itself may be a link.",
+    )
+
+
+def _no_file(directory: Path, path: str) -> Problem:
+    return Problem(
+        f"{directory / path} is no file of the bundle, but a directory, or behind a symbolic link.",
+        "the file that bundle.json lists, or nothing.",
+        "see who put it there, move it elsewhere, and run playbooks/bundle.yml again.",
+    )
+
+
+def _is_remains(path: str, known: Collection[str]) -> bool:
+    """Whether a run that was killed has left this file: begun beside a file or an image that is known.
+
+    `replacing` and `Archive` give what they begin these names.
+    """
+    place, _, name = path.rpartition("/")
+    if begun := _BEGUN_FILE.fullmatch(name):
+        return any(other.rpartition("/")[2].startswith(begun[1]) for other in known if other.rpartition("/")[0] == place)
+    above, _, folder = place.rpartition("/")
+    if begun := _BEGUN_IMAGE.fullmatch(folder):
+        return any(other.startswith(f"{above}/{begun[1]}/") for other in known)
+    return False
 
 
 def _unwritable(directory: Path, error: OSError) -> Problem:

@@ -100,6 +100,9 @@ class Copying:
             if answer.meaning is not Meaning.OK:
                 self._keep_reason(name, answer.meaning, answer.error or f"{copy.source} answers {answer.status}")
                 return
+            if digest and answer.digest and answer.digest != digest:
+                self.result.failed[name] = f"is {answer.digest} at the source, and the manifests pin {digest}"
+                return
             digest = digest or answer.digest
         if present and digest and digest == (there.digest or copy.image.digest):
             self.result.present.append(name)

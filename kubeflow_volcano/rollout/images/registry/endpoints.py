@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
+import re
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from pathlib import Path
 from typing import Protocol
 
 from kubeflow_volcano.catalog.images.names import ImageName
+from kubeflow_volcano.files import remove_tree_below
+from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.images.registry.client import Answer, Registry, scheme_of
 from kubeflow_volcano.rollout.images.registry.plan import Copy
+from kubeflow_volcano.text import few
 
 __all__ = ["Archive", "End", "RegistryEnd"]
+
+_OF_AN_IMAGE = re.compile(
+    r"version|manifest\.json|[0-9a-f]{64,128}(?:\.manifest\.json)?|(?:[0-9a-f]{64,128}\.)?signature-[0-9]+|dir-put-blob[0-9]*"
+)
+"""What skopeo's transport `dir` writes (directory_transport.go and directory_dest.go of containers/image)."""
 
 
 class End(Protocol):
@@ -93,7 +101,7 @@ class Archive:
     def target(self, copy: Copy) -> str:
         """An empty partial directory."""
         partial = self._partial(copy)
-        shutil.rmtree(partial, ignore_errors=True)
+        self._clear(partial)
         partial.mkdir(parents=True)
         return f"dir:{partial}"
 
@@ -103,7 +111,7 @@ class Archive:
 
     def finish(self, copy: Copy) -> None:
         """Replace the directory of the image, with an older image of that name or none, by the partial one."""
-        shutil.rmtree(self.place(copy), ignore_errors=True)
+        self._clear(self.place(copy))
         self._partial(copy).rename(self.place(copy))
 
     def place(self, copy: Copy) -> Path:
@@ -113,3 +121,35 @@ class Archive:
     def _partial(self, copy: Copy) -> Path:
         place = self.place(copy)
         return place.with_name(f".{place.name}.partial")
+
+    def _clear(self, place: Path) -> None:
+        """Remove the directory of an image, which has nothing but what skopeo writes.
+
+        Raises:
+            InvalidInput: it has something else, or it is a link or behind one.
+        """
+        try:
+            foreign = [path.name for path in place.iterdir() if not _OF_AN_IMAGE.fullmatch(path.name)]
+            if not foreign:
+                remove_tree_below(self._directory, place.relative_to(self._directory))
+        except FileNotFoundError:
+            return
+        except NotADirectoryError as error:
+            raise InvalidInput(_no_directory(place)) from error
+        if foreign:
+            raise InvalidInput(
+                Problem(
+                    f"{place}, where an image is to be written, has other files: {few(sorted(foreign))}.",
+                    "nothing, or the files of an image.",
+                    "move them elsewhere, and run again.",
+                )
+            )
+
+
+def _no_directory(place: Path) -> Problem:
+    return Problem(
+        f"{place}, where an image is to be written, is no directory, or is behind a symbolic link.",
+        "directories of its own below the directory of images, which may itself be a link: nothing is removed "
+        "through a link.",
+        "replace the link by a directory, or name the directory that it leads to.",
+    )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -61,9 +63,9 @@ def test_a_bundle_that_is_being_filled_is_not_complete_until_it_is_finished(
 
 
 def test_what_is_no_longer_wanted_goes_and_what_others_wrote_ends_the_run(bundle: Path, header: Contents) -> None:
-    (bundle / "wheels/amd64/.partial").mkdir()
-    (bundle / "wheels/amd64/.partial/a").write_text("left by a killed run")
-    (bundle / "manifests/.volcano.yaml.0123").write_text("as well")
+    (bundle / "images/q.io/a/.1.0.partial").mkdir()
+    (bundle / "images/q.io/a/.1.0.partial/version").write_text("left by a killed run")
+    (bundle / "manifests/.volcano.yaml.01234567").write_text("as well")
     with Writer.open(bundle, header, silent) as writer:
         writer.keep_only({PATH})
         writer.finish()
@@ -78,6 +80,66 @@ def test_what_is_no_longer_wanted_goes_and_what_others_wrote_ends_the_run(bundle
     with Writer.open(bundle, header, silent) as writer, pytest.raises(InvalidInput, match="images/mine"):
         writer.keep_only({PATH})
     assert mine.read_text() == "of a person"
+
+
+@pytest.mark.parametrize("place", ["manifests/.git/config", "manifests/.notes", "images/q.io/a/.9.partial/version"])
+def test_a_hidden_file_of_others_is_named_and_stays(bundle: Path, header: Contents, place: str) -> None:
+    (bundle / place).parent.mkdir(exist_ok=True)
+    (bundle / place).write_text("of a person")
+    with Writer.open(bundle, header, silent) as writer, pytest.raises(InvalidInput, match=re.escape(place)):
+        writer.keep_only(FILES)
+    assert (bundle / place).read_text() == "of a person"
+
+
+@pytest.mark.parametrize("linked", ["wheels", "wheels/amd64", "images/q.io/a/1.0", "manifests/more"])
+@pytest.mark.parametrize("check", [False, True])
+def test_a_link_in_a_bundle_is_refused_and_nothing_behind_it_is_touched(
+    bundle: Path, header: Contents, tmp_path: Path, linked: str, check: bool
+) -> None:
+    home = tmp_path / "home"
+    for name in (".ssh/key", ".hidden", "pack-1.0-py3-none-any.whl", "amd64/pack-1.0-py3-none-any.whl", "version"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("of a person")
+    before = sorted(home.rglob("*"))
+    shutil.rmtree(bundle / linked, ignore_errors=True)
+    (bundle / linked).symlink_to(home)
+
+    def fill() -> None:
+        with Writer.open(bundle, header, silent, check=check) as writer:
+            writer.keep_only(())
+
+    with pytest.raises(InvalidInput, match=rf"symbolic links: {linked}\."):
+        fill()
+    assert sorted(home.rglob("*")) == before
+
+
+def test_a_link_that_appears_meanwhile_is_not_followed(bundle: Path, header: Contents, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    (home / "amd64").mkdir(parents=True)
+    wheel = home / "amd64/pack-1.0-py3-none-any.whl"
+    wheel.write_text("of a person")
+    with Writer.open(bundle, header, silent) as writer:
+        shutil.rmtree(bundle / "wheels")
+        (bundle / "wheels").symlink_to(home)
+        with pytest.raises(InvalidInput, match="behind a symbolic link"):
+            writer.keep_only(())
+    assert wheel.read_text() == "of a person"
+
+
+def test_a_directory_where_the_list_has_a_file_stays(bundle: Path, header: Contents) -> None:
+    (bundle / PATH).unlink()
+    (bundle / PATH).mkdir()
+    (bundle / PATH / "mine").write_text("of a person")
+    with Writer.open(bundle, header, silent) as writer, pytest.raises(InvalidInput, match="is no file of the bundle"):
+        writer.keep_only(())
+    assert (bundle / PATH / "mine").read_text() == "of a person"
+
+
+def test_the_directory_itself_may_be_a_link(bundle: Path, header: Contents, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(bundle)
+    with Writer.open(tmp_path / "link", header, silent) as writer:
+        writer.keep_only({PATH})
+    assert [path.name for path in (bundle / "manifests").iterdir()] == ["volcano.yaml"]
 
 
 def test_a_directory_with_files_of_others_is_not_taken_for_a_bundle(tmp_path: Path, header: Contents) -> None:

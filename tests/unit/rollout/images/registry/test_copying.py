@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.catalog.images.names import ImageName
+from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.images.registry.client import Answer
 from kubeflow_volcano.rollout.images.registry.copying import Copying, CopyResult, problems, warnings
@@ -282,3 +283,42 @@ def test_an_archive_holds_what_was_finished_and_replaces_what_is_older(tmp_path:
     unfinished = Path(archive.target(copy(NAMES[1])).removeprefix("dir:"))
     (unfinished / "manifest.json").write_text("half")
     assert archive.look(copy(NAMES[1])).status == 404
+
+
+@pytest.mark.parametrize("name", ["q.io", "q.io/a/b0", "q.io/a/b0/1", "q.io/a/b0/.1.partial"])
+def test_an_archive_removes_nothing_through_a_link(tmp_path: Path, name: str) -> None:
+    place, home = tmp_path / "images" / name, tmp_path / "home"
+    for folder in ("", "a/b0/1", "b0/1", "1", "a/b0/.1.partial", "b0/.1.partial", ".1.partial"):
+        (home / folder).mkdir(parents=True, exist_ok=True)
+        (home / folder / "version").write_text("of a person")
+    before = sorted(home.rglob("version"))
+    place.parent.mkdir(parents=True)
+    place.symlink_to(home)
+    archive, item = Archive(tmp_path / "images"), copy(NAMES[0])
+
+    def write() -> None:
+        archive.target(item)
+        archive.finish(item)
+
+    with pytest.raises(InvalidInput, match="where an image is to be written"):
+        write()
+    assert sorted(home.rglob("version")) == before
+
+
+def test_an_archive_replaces_only_what_is_of_an_image(tmp_path: Path) -> None:
+    archive, item = Archive(tmp_path), copy(NAMES[0])
+    (tmp_path / "q.io/a/b0/1").mkdir(parents=True)
+    (tmp_path / "q.io/a/b0/1/notes.txt").write_text("of a person")
+    archive.target(item)
+    with pytest.raises(InvalidInput, match=r"has other files: notes\.txt"):
+        archive.finish(item)
+    assert (tmp_path / "q.io/a/b0/1/notes.txt").exists()
+
+
+def test_what_is_not_the_pinned_image_at_its_source_is_not_copied() -> None:
+    pinned = f"q.io/a/b@{D1}"
+    source, target = Side(Answer(200, digest=D2)), Side(Answer(404))
+    tool = Tool(target)
+    done = Copying(source, target, tool, rate=None, most_refusals=3, progress=silent).run([copy(pinned)])
+    assert tool.copied == []
+    assert done.failed.keys() == {pinned}
