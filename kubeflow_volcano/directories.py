@@ -1,13 +1,18 @@
-"""The user's directory for this project, by the XDG Base Directory Specification."""
+"""The user's directory for this project, by the XDG Base Directory Specification, and who else may change it."""
 
 from __future__ import annotations
 
+import grp
 import os
+import pwd
+import stat
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["cache_directory", "disused"]
+from kubeflow_volcano.problems import InvalidInput, Problem
+
+__all__ = ["cache_directory", "disused", "require_private"]
 
 _DAY_SECONDS = 86_400.0
 _KEPT_DAYS = 30
@@ -36,3 +41,65 @@ def disused(last_uses: Mapping[Path, float], most: int) -> dict[Path, int]:
         if days > _KEPT_DAYS or (place < beyond and days > 1):
             found[entry] = int(days)
     return found
+
+
+def require_private(directory: Path) -> None:
+    """Programs are run from the directory, or what is in it is used as it is: nobody else may change it.
+
+    As sshd's StrictModes: the directory and those above it, up to the home directory, belong to this user or to root,
+    and nobody else may write to them, or it has the sticky bit. A group that has nobody but its user may.
+
+    Raises:
+        InvalidInput: somebody else may.
+    """
+    home = Path.home().resolve()
+    place = directory.resolve()
+    for each in (place, *place.parents):
+        if each in home.parents and place.is_relative_to(home):
+            return
+        try:
+            found = each.stat()
+        except FileNotFoundError:  # it will be this user's
+            continue
+        if who := _others(found):
+            raise InvalidInput(
+                Problem(
+                    f"{who} may change {each} (mode {stat.S_IMODE(found.st_mode):04o}), and so what is run or used "
+                    f"from {directory}.",
+                    "a directory that nobody but this user and root may change.",
+                    f"chmod go-w {each}, after a look at what is in it; or name a directory of your own "
+                    "(kustomize_cache_directory, XDG_CACHE_HOME).",
+                )
+            )
+
+
+def _others(found: os.stat_result) -> str:
+    """Who, besides this user and root, may change entries of such a directory; empty for nobody."""
+    user = os.geteuid()
+    trusted = {0, user, int(os.environ.get("SUDO_UID") or user), _unmapped()}
+    if found.st_uid not in trusted:
+        return f"the user {_user(found.st_uid) or found.st_uid}"
+    if found.st_mode & stat.S_ISVTX:
+        return ""
+    if found.st_mode & stat.S_IWOTH:
+        return "everybody"
+    if not found.st_mode & stat.S_IWGRP or found.st_gid == 0:
+        return ""
+    try:
+        group = grp.getgrgid(found.st_gid)
+    except KeyError:
+        return f"the group {found.st_gid}"
+    own = group.gr_name == _user(found.st_uid) and {*group.gr_mem} <= {group.gr_name}
+    return "" if own else f"the group {group.gr_name}"
+
+
+def _user(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return ""
+
+
+def _unmapped() -> int:
+    """The user to whom everything belongs that is outside of this user namespace: who that is cannot be known."""
+    return int(Path("/proc/sys/kernel/overflowuid").read_text("ascii"))

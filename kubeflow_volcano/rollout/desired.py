@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from kubeflow_volcano.catalog import read
@@ -17,6 +18,7 @@ from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.gang.notifier import with_notifier
 from kubeflow_volcano.rollout.images.rename.rewrite import Rewritten, rewrite
 from kubeflow_volcano.rollout.manifests.kustomizations import Kustomizations
+from kubeflow_volcano.rollout.manifests.kustomize_binary import require_known
 from kubeflow_volcano.rollout.manifests.pruning import prune
 from kubeflow_volcano.rollout.manifests.remote_bases import with_local_bases
 from kubeflow_volcano.rollout.manifests.render import Renderer
@@ -112,7 +114,8 @@ def render_upstream(
             places = {**places, part.name: sources.place(part)}
     with collecting(problems):
         places = with_local_bases(places, settings.release, sources, known, progress)
-        renderer = Renderer(settings.kustomize, settings.cache_directory, progress, known)
+        verify = partial(require_known, settings)
+        renderer = Renderer(settings.kustomize, settings.cache_directory, progress, known, verify=verify)
         parts = fill_joint_values(renderer.render(places), settings.release)
     if problems:
         raise InvalidInput(dict.fromkeys(problems))

@@ -20,6 +20,7 @@ from kubeflow_volcano.rollout.images.registry.rate import RateLimit, rate_limit_
 from kubeflow_volcano.rollout.images.registry.skopeo import Skopeo
 from kubeflow_volcano.rollout.images.report.image_list import report
 from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.text import counted
 
 
 class ActionModule(Action):
@@ -68,6 +69,10 @@ def _ends(settings: Settings, wanted: tuple[Copy, ...]) -> tuple[End, End, RateL
         return mirror, own, rate
     if registry.step == "export":
         return mirror, Archive(registry.archive), rate
+    if loose := sum(not copy.image.digest for copy in wanted):
+        show(
+            f"{loose} of {counted(len(wanted), 'image')} have no digest in the manifests: they are what the directory has"
+        )
     return _carried(settings, registry.archive), own, None
 
 

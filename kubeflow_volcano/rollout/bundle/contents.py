@@ -27,6 +27,7 @@ _FAMILY = re.compile(r"kfv\.bundle/v\d+")
 _STEP = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._:+!@~-]*")
 """One element of a path: no hidden file, no parent directory."""
 _SUM = re.compile(r"[0-9a-f]{64}")
+_SOURCE_SUM = re.compile(r"#sha256=([0-9a-f]{64})$")
 _LIMITS = Limits(text=4096, items=1_000_000)
 
 
@@ -126,6 +127,8 @@ def _strange_entries(place: Path, contents: Contents) -> Iterator[Problem]:
             why = "is listed twice"
         elif not _SUM.fullmatch(entry.sha256) or entry.size < 0:
             why = "has no size and sum"
+        elif (named := _SOURCE_SUM.search(entry.source)) and named[1] != entry.sha256:
+            why = f"is not what its source names: its sha256 is {entry.sha256}, and its source is {entry.source}"
         seen.add(entry.path)
         if why:
             yield Problem(

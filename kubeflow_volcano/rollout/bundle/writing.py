@@ -214,7 +214,9 @@ def _is_remains(path: str, known: Collection[str]) -> bool:
     """
     place, _, name = path.rpartition("/")
     if begun := _BEGUN_FILE.fullmatch(name):
-        return any(other.rpartition("/")[2].startswith(begun[1]) for other in known if other.rpartition("/")[0] == place)
+        return any(
+            other.rpartition("/")[2].startswith(begun[1]) for other in known if other.rpartition("/")[0] == place
+        )
     above, _, folder = place.rpartition("/")
     if begun := _BEGUN_IMAGE.fullmatch(folder):
         return any(other.startswith(f"{above}/{begun[1]}/") for other in known)

@@ -1,15 +1,22 @@
-"""The kustomize that builds a release: the one of the inventory, the cached one, or a download with a known sum."""
+"""The kustomize that builds a release: the one of the inventory, or the one whose sum the catalog has.
+
+The catalog's sum is that of the file that upstream publishes, so that is kept beside the program, and the program is
+compared with its content before it is run: wherever it came from, a bundle, a mirror, or an earlier run.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import io
 import platform
 import re
 import tarfile
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple, cast
 
 from kubeflow_volcano.catalog.kustomize import RELEASES, KustomizeRelease, kustomize_release
 from kubeflow_volcano.catalog.model import Release, version_key
+from kubeflow_volcano.directories import require_private
 from kubeflow_volcano.files import write_file
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.programs import ProgramError, run_program
@@ -21,7 +28,7 @@ from kubeflow_volcano.rollout.manifests.pruning import mark_used
 from kubeflow_volcano.rollout.manifests.trees import file_sum
 from kubeflow_volcano.rollout.settings.settings import Settings
 
-__all__ = ["ARCHITECTURES", "Provided", "asset", "carried_name", "provide", "version_of"]
+__all__ = ["ARCHITECTURES", "Provided", "asset", "carried_name", "provide", "require_known", "version_of"]
 
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 """uname's names to Go's."""
@@ -41,41 +48,122 @@ def provide(settings: Settings, progress: Progress) -> Provided:
     """A kustomize for this machine.
 
     Raises:
-        InvalidInput: the named one is not there or is of an older major version than the release's, no sum is known, or
-            no address serves the file of that sum.
+        InvalidInput: the named one is not there, has another sum or is of an older major version than the release's, no
+            sum is known, no address serves the file of that sum, or others may change the place where it is kept.
     """
+    place = settings.kustomize
     if settings.own_kustomize:
-        _see_that_it_fits(settings.kustomize, _said(settings.kustomize), settings.release)
-        return Provided(settings.kustomize, changed=False, version=version_of(settings.kustomize))
-    changed = _cached(settings.kustomize, settings, progress)
-    mark_used(settings.kustomize.parent)
-    return Provided(settings.kustomize, changed, version_of(settings.kustomize))
+        require_known(settings)
+        if not settings.kustomize_sum:
+            progress(f"{place} has no sum in kustomize_binary, and is run as it is")
+        said = _said(place)
+        _see_that_it_fits(place, said, settings.release)
+        return Provided(place, changed=False, version=_version_in(said))
+    require_private(place.parent)
+    release = kustomize_release(settings.kustomize_version)
+    changed = _cached(place, release, settings, progress)
+    mark_used(place.parent)
+    return Provided(place, changed, _version_in(_said(place)))
 
 
-def version_of(place: Path) -> str:
-    """The version that the program says, such as 5.8.1; without a number what it says, such as (devel).
+def require_known(settings: Settings) -> None:
+    """See before it is run that the program is the one that the inventory or the catalog names.
 
     Raises:
-        InvalidInput: it cannot be run.
+        InvalidInput: it is another one, or others may change the place where it is kept.
     """
-    said = _said(place)
+    place = settings.kustomize
+    if settings.own_kustomize:
+        if settings.kustomize_sum and place.is_file() and (found := file_sum(place)) != settings.kustomize_sum:
+            raise InvalidInput(
+                Problem(
+                    f"{place} has sha256 {found}.",
+                    f"sha256 {settings.kustomize_sum}, as kustomize_binary says.",
+                    "put that program there, or correct kustomize_binary.",
+                )
+            )
+        return
+    require_private(place.parent)
+    release = kustomize_release(settings.kustomize_version)
+    program = _kept(place, release)
+    if program is None or place.read_bytes() != program:
+        raise InvalidInput(
+            Problem(
+                f"{place} is not kustomize {release.version} as upstream publishes it.",
+                "the program whose sum the catalog has: no other one is run.",
+                "run playbooks/plan.yml or playbooks/install.yml, which put it there again.",
+            )
+        )
+
+
+def version_of(settings: Settings) -> str:
+    """The version of the program, such as 5.8.1; what the named one says, such as (devel), if that is no version.
+
+    Raises:
+        InvalidInput: the named one is not the one that it must be, or cannot be run.
+    """
+    if not settings.own_kustomize:
+        return settings.kustomize_version
+    require_known(settings)
+    return _version_in(_said(settings.kustomize))
+
+
+def _version_in(said: str) -> str:
     version = _VERSION.search(said)
     return version[0] if version else said[:80]
 
 
-def _cached(place: Path, settings: Settings, progress: Progress) -> bool:
+def _cached(place: Path, release: KustomizeRelease, settings: Settings, progress: Progress) -> bool:
     """Make sure of the program at `place`; whether it had to be put there."""
-    if _is_whole(place):
-        return False
-    release = kustomize_release(settings.kustomize_version)
+    program = _kept(place, release)
+    with naming_full_disks(place.parent):
+        if program is None:
+            architecture = _architecture(release)
+            file = _carried(release, architecture, settings) or asset(release, architecture, settings, progress)
+            published = file.read_bytes()  # once, so that what was verified is what is used
+            program = _verified(published, release, file)
+            write_file(_published(place, release), published, 0o644)
+        return write_file(place, program, 0o755)
+
+
+def _architecture(release: KustomizeRelease) -> str:
+    """That of this machine; raises InvalidInput if no sum of its file is known."""
     machine = platform.machine()
     architecture = ARCHITECTURES.get(machine, machine)
     if architecture not in release.sums:
         raise InvalidInput(_no_sum(release, architecture))
-    file = _carried(release, architecture, settings) or asset(release, architecture, settings, progress)
-    with naming_full_disks(place.parent):
-        _keep(_program(file, release), place)
-    return True
+    return architecture
+
+
+def _published(place: Path, release: KustomizeRelease) -> Path:
+    """Where the file that upstream publishes is kept."""
+    return place.with_name(f"published-{release.path(_architecture(release)).rpartition('/')[2]}")
+
+
+def _kept(place: Path, release: KustomizeRelease) -> bytes | None:
+    """The program in the file of upstream beside it; None if that is not there, or has another sum."""
+    file = _published(place, release)
+    try:
+        return _verified(file.read_bytes(), release, file)
+    except (OSError, InvalidInput):
+        return None
+
+
+def _verified(published: bytes, release: KustomizeRelease, origin: Path) -> bytes:
+    """The program in a file of upstream whose sum is the catalog's; raises InvalidInput for any other file."""
+    wanted = release.sums[_architecture(release)]
+    if (found := hashlib.sha256(published).hexdigest()) != wanted:
+        raise InvalidInput(
+            Problem(
+                f"{origin} has sha256 {found}.",
+                f"kustomize {release.version} as upstream publishes it, with sha256 {wanted}.",
+                "use the file as it was published; do not use this one if you do not know who changed it.",
+            )
+        )
+    if not release.packed:
+        return published
+    with tarfile.open(fileobj=io.BytesIO(published)) as archive:
+        return cast("IO[bytes]", archive.extractfile("kustomize")).read()
 
 
 def asset(release: KustomizeRelease, architecture: str, settings: Settings, progress: Progress) -> Path:
@@ -151,30 +239,6 @@ def _see_that_it_fits(place: Path, said: str, release: Release) -> None:
                 "correct kustomize_binary, or remove it.",
             )
         )
-
-
-def _record(place: Path) -> Path:
-    return place.with_name("kustomize.sha256")
-
-
-def _is_whole(place: Path) -> bool:
-    return place.is_file() and _record(place).is_file() and _record(place).read_text("ascii") == file_sum(place)
-
-
-def _program(asset: Path, release: KustomizeRelease) -> bytes:
-    if not release.packed:
-        return asset.read_bytes()
-    with tarfile.open(asset) as archive:
-        member = archive.extractfile("kustomize")
-        if member is None:
-            raise InvalidInput(Problem(f"no program in {asset}.", "a kustomize.", "set kustomize_binary."))
-        return member.read()
-
-
-def _keep(program: bytes, place: Path) -> None:
-    """Write the program first and its sum last: after an interruption the sum is that of the old one, or missing."""
-    write_file(place, program, 0o755)
-    write_file(_record(place), file_sum(place))
 
 
 def _no_sum(release: KustomizeRelease, architecture: str) -> Problem:

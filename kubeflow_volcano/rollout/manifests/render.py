@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from kubeflow_volcano import strict_yaml
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.directories import require_private
 from kubeflow_volcano.files import write_file
 from kubeflow_volcano.garbage import collection_paused
 from kubeflow_volcano.problems import InvalidInput, Problem
@@ -38,10 +40,24 @@ _GARBAGE = "800"
 
 
 class Renderer:
-    """Builds with one kustomize, and keeps the results below `cache`."""
+    """Builds with one kustomize, and keeps the results below `cache`.
 
-    def __init__(self, kustomize: Path, cache: Path, progress: Progress, known: Kustomizations | None = None) -> None:
+    `verify` is called before the program is run for the first time, and raises what forbids that; without it the
+    program is one that the caller trusts.
+    """
+
+    def __init__(
+        self,
+        kustomize: Path,
+        cache: Path,
+        progress: Progress,
+        known: Kustomizations | None = None,
+        *,
+        verify: Callable[[], None] | None = None,
+    ) -> None:
         self._kustomize = kustomize
+        self._verify = verify
+        self._verifying = threading.Lock()
         self._kept = cache / "renders"
         self._progress = progress
         self._known = known or Kustomizations()
@@ -51,8 +67,8 @@ class Renderer:
         """The objects of each YAML file or kustomization directory, in the order of the text, under the same names.
 
         Raises:
-            InvalidInput: a text is no YAML, no Kubernetes object, names one object twice, or kustomize fails; all
-                problems of all places.
+            InvalidInput: a text is no YAML, no Kubernetes object, names one object twice, or kustomize fails or is not
+                the one that it must be; all problems of all places.
         """
         problems: list[Problem] = []
         found: dict[str, tuple[Object, ...]] = {}
@@ -65,6 +81,9 @@ class Renderer:
                 files = self._known.files(place)
                 keys[name] = self._key(place, files)
                 weights[name] = sum(path.stat().st_size for path in files)
+
+        if keys:
+            require_private(self._kept)  # what is kept there is used as it is
 
         def one(name: str) -> tuple[Object, ...]:
             place = places[name]
@@ -81,7 +100,7 @@ class Renderer:
                 except InvalidInput as error:
                     problems += error.problems
         if problems:
-            raise InvalidInput(problems)
+            raise InvalidInput(dict.fromkeys(problems))
         return found
 
     def _built(self, name: str, place: Path, key: str) -> tuple[Object, ...]:
@@ -94,6 +113,10 @@ class Renderer:
             mark_used(kept)
             return objects
         self._progress(f"building {name} with kustomize")
+        with self._verifying:
+            if self._verify:
+                self._verify()
+            self._verify = None
         objects = _objects(_run(place, self._kustomize), f"kustomize build {place}")
         # In one piece, which is C: json.dump encodes in Python. Sources of your own may have Secrets.
         with naming_full_disks(self._kept):

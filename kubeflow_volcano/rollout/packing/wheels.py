@@ -59,7 +59,8 @@ class Wheels:
         found = {}
         for path, entry in self._writer.entries(f"wheels/{architecture}").items():
             name, _, version = entry.source.partition("==")
-            if version in self._locked.get(name, {}) and self._writer.is_whole(path, entry.source):
+            pinned = self._locked.get(name, {}).get(version, "")
+            if f"sha256:{entry.sha256}" in pinned and self._writer.is_whole(path, entry.source):
                 found[name] = path
         return found
 

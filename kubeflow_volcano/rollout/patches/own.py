@@ -6,6 +6,7 @@ import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from kubeflow_volcano.apply.fields.ceded import Pointer, as_pointer
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress, silent
+from kubeflow_volcano.rollout.manifests.kustomize_binary import require_known
 from kubeflow_volcano.rollout.manifests.render import Renderer
 from kubeflow_volcano.rollout.settings.own_patches import OwnPatch
 from kubeflow_volcano.rollout.settings.settings import Settings
@@ -92,13 +94,15 @@ def _targets(name: str, patches: Sequence[OwnPatch], objects: Sequence[Object]) 
 def _merged(name: str, targets: Sequence[tuple[int, OwnPatch, Object]], settings: Settings) -> tuple[Object, ...]:
     """The patched objects; several patches of one object follow each other."""
     objects = {Ref.of(obj): obj for _, _, obj in targets}
+    verify = partial(require_known, settings)
+    renderer = Renderer(settings.kustomize, settings.cache_directory, silent, verify=verify)
     with tempfile.TemporaryDirectory(prefix="kubeflow-volcano-patches-") as place:
         for step, (number, patch, obj) in enumerate(targets):
             folder = Path(place, str(step))
             folder.mkdir()
             _write(folder, objects[Ref.of(obj)], patch)
             try:
-                built = Renderer(settings.kustomize, settings.cache_directory, silent).render({name: folder})[name]
+                built = renderer.render({name: folder})[name]
             except InvalidInput as error:
                 raise InvalidInput([_refused(name, number, folder, item) for item in error.problems]) from error
             objects[Ref.of(obj)] = built[0]

@@ -144,7 +144,7 @@ def plan(settings: Settings, progress: Progress, nodes: Sequence[str] = ()) -> P
         raise InvalidInput(problems)
     images = report(found.images, settings)
     requests, claims = requests_of(objects), claims_of(objects)
-    kustomize = version_of(settings.kustomize) if settings.kustomize.is_file() else ""
+    kustomize = version_of(settings) if settings.kustomize.is_file() else ""
     findings = [
         judging.judge_kubernetes(settings),
         judge_upgrades(settings),

@@ -137,6 +137,8 @@ class Settings:
     kustomize: Path
     kustomize_version: str
     own_kustomize: Annotated[bool, Key("kustomize_binary"), Parsed(bool)]
+    kustomize_sum: str
+    """The sha256 that kustomize_binary names, or empty."""
     kustomize_mirrors: Annotated[tuple[str, ...], Key("kustomize_mirrors")]
     cache_directory: Path
     account: Account | None = None
@@ -204,6 +206,7 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
         return None, problems
     version = values["kustomize_version"] or release.kustomize_version
     cache, plan = cache_directory(), decode(PlanSettings, values)
+    binary, _, binary_sum = values["kustomize_binary"].partition("#sha256=")
     tools = Path(values["kustomize_cache_directory"] or cache / "kustomize").expanduser()
     settings = decode(
         Settings,
@@ -222,8 +225,9 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
         volcano=own["volcano"],
         local_path=own["local-path"],
         scheduler_plugins=own["scheduler-plugins"],
-        kustomize=Path(values["kustomize_binary"] or tools / version / "kustomize").expanduser(),
+        kustomize=Path(binary or tools / version / "kustomize").expanduser(),
         kustomize_version=version,
+        kustomize_sum=binary_sum,
         cache_directory=cache,
     )
     problems += validate_credentials(settings.credentials, settings.mirror)

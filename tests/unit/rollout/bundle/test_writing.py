@@ -94,7 +94,7 @@ def test_a_hidden_file_of_others_is_named_and_stays(bundle: Path, header: Conten
 @pytest.mark.parametrize("linked", ["wheels", "wheels/amd64", "images/q.io/a/1.0", "manifests/more"])
 @pytest.mark.parametrize("check", [False, True])
 def test_a_link_in_a_bundle_is_refused_and_nothing_behind_it_is_touched(
-    bundle: Path, header: Contents, tmp_path: Path, linked: str, check: bool
+    bundle: Path, header: Contents, tmp_path: Path, linked: str, *, check: bool
 ) -> None:
     home = tmp_path / "home"
     for name in (".ssh/key", ".hidden", "pack-1.0-py3-none-any.whl", "amd64/pack-1.0-py3-none-any.whl", "version"):

@@ -14,7 +14,7 @@ from kubeflow_volcano.catalog.kustomize import KustomizeRelease, kustomize_relea
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.manifests import kustomize_binary
-from kubeflow_volcano.rollout.manifests.kustomize_binary import provide
+from kubeflow_volcano.rollout.manifests.kustomize_binary import provide, require_known, version_of
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 
 PROGRAM = b"#!/bin/sh\necho v9.9.9\n"
@@ -45,6 +45,51 @@ def test_a_cached_program_that_was_damaged_is_put_there_again(settings: Settings
     place.write_bytes(PROGRAM[:9])
     assert provide(settings, silent)[:2] == (place, True)
     assert place.read_bytes() == PROGRAM
+
+
+def test_a_program_that_was_changed_together_with_all_beside_it_is_neither_run_nor_kept(settings: Settings) -> None:
+    place = provide(settings, silent).path
+    ran = place.parent / "ran"
+    changed = b"#!/bin/sh\ntouch " + str(ran).encode() + b"\n"
+    total = hashlib.sha256(changed).hexdigest()
+    for file in place.parent.iterdir():
+        file.write_bytes(total.encode() if file.suffix == ".sha256" else changed)
+    (place.parent / "kustomize.sha256").write_text(total)  # what versions before this one believed
+    with pytest.raises(InvalidInput, match=r"is not kustomize 5\.2\.1 as upstream publishes it"):
+        require_known(settings)
+    assert provide(settings, silent)[:2] == (place, True)
+    require_known(settings)
+    assert (place.read_bytes(), ran.exists()) == (PROGRAM, False)
+
+
+@pytest.mark.parametrize("above", [0, 1, 2])
+def test_a_cache_that_others_may_change_is_refused(settings: Settings, above: int) -> None:
+    place = provide(settings, silent).path
+    place.parents[above].chmod(0o777)
+    for use in (lambda: provide(settings, silent), lambda: require_known(settings)):
+        with pytest.raises(InvalidInput, match=f"everybody may change {place.parents[above]} "):
+            use()
+    place.parents[above].chmod(0o1777)
+    assert provide(settings, silent).changed is False
+
+
+def test_a_named_binary_is_held_against_the_sum_that_is_named_with_it(tmp_path: Path) -> None:
+    path = saying(tmp_path, "v5.4.3")
+    total = hashlib.sha256(path.read_bytes()).hexdigest()
+    named = parse({"kustomize_binary": f"{path}#sha256={total}"})
+    assert (named.kustomize, provide(named, silent).version) == (path, "5.4.3")
+    path.write_text("#!/bin/sh\necho v5.4.3 # changed\n")
+    for use in (lambda: provide(named, silent), lambda: require_known(named), lambda: version_of(named)):
+        with pytest.raises(InvalidInput, match=f"sha256 {total}, as kustomize_binary says"):
+            use()
+
+
+def test_a_named_binary_without_a_sum_is_said(tmp_path: Path) -> None:
+    lines: list[str] = []
+    provide(parse({"kustomize_binary": str(saying(tmp_path, "v5.4.3"))}), lines.append)
+    assert any("has no sum" in line for line in lines)
+    with pytest.raises(InvalidInput, match="kustomize_binary"):
+        parse({"kustomize_binary": "/bin/kustomize#sha256=1"})
 
 
 @pytest.mark.parametrize(

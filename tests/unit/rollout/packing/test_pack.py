@@ -21,7 +21,7 @@ from kubeflow_volcano.catalog import kustomize
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
-from kubeflow_volcano.rollout.bundle.contents import load
+from kubeflow_volcano.rollout.bundle.contents import load, text_of
 from kubeflow_volcano.rollout.bundle.reading import Bundle
 from kubeflow_volcano.rollout.manifests import kustomize_binary
 from kubeflow_volcano.rollout.manifests.kustomize_binary import provide
@@ -170,6 +170,65 @@ def test_a_changed_file_is_refused_by_its_name_before_it_is_used(configure: Conf
     for name, ending in (("training-operator", "manifests.tar.gz"), ("local-path", "local-path.yaml.gz")):
         with pytest.raises(InvalidInput, match=rf"bundle/manifests/[0-9a-f]{{8}}-{ending} has \d+ bytes"):
             place(there, name)
+
+
+def changed_bundle(tmp_path: Path, *, whole: bool) -> Path:
+    """Put another kustomize into the bundle, and its sum into the list; with `whole` also the sum in its source.
+
+    Returns the file that exists as soon as that program was run.
+    """
+    (archive,) = (tmp_path / "bundle/kustomize").iterdir()
+    ran, content = tmp_path / "ran", io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w:gz") as tar:
+        script = f"#!/bin/sh\ntouch {ran}\necho v5.2.1\n".encode()
+        entry = tarfile.TarInfo("kustomize")
+        entry.size, entry.mode = len(script), 0o755
+        tar.addfile(entry, io.BytesIO(script))
+    archive.write_bytes(content.getvalue())
+    total = hashlib.sha256(content.getvalue()).hexdigest()
+    listed = load(tmp_path / "bundle")
+    files = []
+    for item in listed.files:
+        if item.path.startswith("kustomize/"):
+            source = item.source.rpartition("=")[0] + f"={total}" if whole else item.source
+            files.append(replace(item, size=len(content.getvalue()), sha256=total, source=source))
+        else:
+            files.append(item)
+    (tmp_path / "bundle/bundle.json").write_text(text_of(replace(listed, files=tuple(files))), "utf-8")
+    return ran
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_kustomize_that_was_changed_with_the_list_is_neither_run_nor_kept(
+    configure: Configure, tmp_path: Path, *, whole: bool
+) -> None:
+    packed(configure())
+    ran = changed_bundle(tmp_path, whole=whole)
+    there = configure("there")
+    with pytest.raises(InvalidInput, match=r"is not what its source names|is not in the bundle"):
+        provide(there, silent)
+    assert not ran.exists()
+    assert not there.kustomize.exists()
+
+
+def test_a_kustomize_that_was_changed_with_the_list_is_fetched_again_by_the_next_filling(
+    configure: Configure, tmp_path: Path
+) -> None:
+    first = packed(configure())
+    ran = changed_bundle(tmp_path, whole=False)
+    assert packed(configure("elsewhere")).sum == first.sum
+    assert not ran.exists()
+
+
+def test_every_file_is_held_against_the_sum_that_its_source_names(configure: Configure, tmp_path: Path) -> None:
+    packed(configure())
+    listed = load(tmp_path / "bundle")
+    for entry in listed.files:
+        if "#sha256=" in entry.source:
+            files = tuple(replace(item, sha256="0" * 64) if item == entry else item for item in listed.files)
+            (tmp_path / "bundle/bundle.json").write_text(text_of(replace(listed, files=files)), "utf-8")
+            with pytest.raises(InvalidInput, match="is not what its source names"):
+                Bundle.open(tmp_path / "bundle")
 
 
 def test_an_unfinished_bundle_is_not_installed_from(configure: Configure, tmp_path: Path) -> None:
