@@ -71,7 +71,7 @@ def _ends(settings: Settings, wanted: tuple[Copy, ...]) -> tuple[End, End, RateL
         return mirror, Archive(registry.archive), rate
     if loose := sum(not copy.image.digest for copy in wanted):
         show(
-            f"{loose} of {counted(len(wanted), 'image')} have no digest in the manifests: they are what the directory has"
+            f"{loose} of {counted(len(wanted), 'image')} by tag only in the manifests: these are what the directory has"
         )
     return _carried(settings, registry.archive), own, None
 

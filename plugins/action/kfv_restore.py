@@ -9,6 +9,8 @@ from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action i
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.experiment.interruption import interruptible
 from kubeflow_volcano.rollout.backup import files
+from kubeflow_volcano.rollout.backup.admitted import Platform
+from kubeflow_volcano.rollout.backup.choice import Choice
 from kubeflow_volcano.rollout.backup.restore import restore
 
 
@@ -19,6 +21,8 @@ class ActionModule(Action):
         "settings": {"type": "dict", "required": True},
         "directory": {"type": "path", "required": True},
         "kinds": {"type": "list", "elements": "str", "default": []},
+        "exclude": {"type": "list", "elements": "str", "default": []},
+        "allow_rights": {"type": "bool", "default": False},
         "accept_changed": {"type": "bool", "default": False},
     }
 
@@ -26,9 +30,10 @@ class ActionModule(Action):
         """Report what became of each object; failed if one was refused."""
         settings = self.settings_with_secrets(arguments["settings"])
         backup = files.read(Path(arguments["directory"]).expanduser(), accept_changed=arguments["accept_changed"])
+        choice = Choice(tuple(arguments["kinds"]), tuple(arguments["exclude"]), arguments["allow_rights"])
         cluster = Cluster.connect(settings.kubeconfig, settings.context)
         with interruptible():  # releases the lock
-            done = restore(cluster, backup, only=arguments["kinds"], check=self.check_mode, progress=show)
+            done = restore(cluster, backup, Platform.of(settings), choice, check=self.check_mode, progress=show)
         for warning in done.warnings:
             warn(warning)
         show(done.summary())

@@ -9,6 +9,7 @@ description:
   - Verifies the sums of the backup's files and that the cluster serves every saved kind in its saved version, before it
     creates anything.
   - Creates namespaces, secrets and profiles first, then queues, what others refer to, and last what starts pods.
+  - Creates only what kfv_backup writes. The rest, and kinds that are not served, are named before the first change.
   - Changes no object that exists, and names those with other content. Does not create jobs that had ended.
   - References to owners are set to the new UIDs, and dropped where the owner was not restored.
 version_added: "0.1.0"
@@ -26,6 +27,15 @@ options:
     type: list
     elements: str
     default: []
+  exclude:
+    description: Kinds, namespaces and objects that are left out, as restore_exclude has them.
+    type: list
+    elements: str
+    default: []
+  allow_rights:
+    description: Whether objects are created that act with more rights than those of a profile.
+    type: bool
+    default: false
   accept_changed:
     description: Whether files may differ from their sums, because they were edited.
     type: bool

@@ -14,14 +14,18 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.backup import files
+from kubeflow_volcano.rollout.backup.admitted import Platform
+from kubeflow_volcano.rollout.backup.choice import Choice
 from kubeflow_volcano.rollout.backup.collect import collect
 from kubeflow_volcano.rollout.backup.restore import restore
+from kubeflow_volcano.rollout.settings.settings import parse
 from kubeflow_volcano.rollout.upgrade.running import running_jobs
 from tests.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
 NAME = "kfv-test-backup"
+PLATFORM = Platform.of(parse({}))
 SPACE = Ref("v1", "Namespace", "", NAME)
 QUEUE = Ref("scheduling.volcano.sh/v1beta1", "Queue", "", NAME)
 JOB = Ref("kubeflow.org/v1", "PyTorchJob", NAME, "waits")
@@ -115,11 +119,11 @@ def test_what_was_saved_comes_back(cluster: Cluster, tmp_path: Path) -> None:
     assert backup.origin.versions["volcano"]
 
     remove(cluster)
-    foretold = restore(cluster, backup, only=(), check=True, progress=silent)
+    foretold = restore(cluster, backup, PLATFORM, Choice(), check=True, progress=silent)
     assert actions(foretold, mine) == dict.fromkeys(mine, Action.CREATED)
     assert cluster.get(SPACE) is None
 
-    done = restore(cluster, backup, only=(), check=False, progress=silent)
+    done = restore(cluster, backup, PLATFORM, Choice(), check=False, progress=silent)
     assert not done.problems, done.problems
     assert actions(done, mine) == dict.fromkeys(mine, Action.CREATED)
     assert cluster.get(ENDED) is None
@@ -135,10 +139,10 @@ def test_what_was_saved_comes_back(cluster: Cluster, tmp_path: Path) -> None:
     assert JOB in running_jobs(cluster)
     cluster.patch(JOB, {"spec": {"runPolicy": {"suspend": True}}})
 
-    again = restore(cluster, backup, only=(), check=False, progress=silent)
+    again = restore(cluster, backup, PLATFORM, Choice(), check=False, progress=silent)
     assert not again.changed
     cluster.patch(QUEUE, {"spec": {"weight": 5}})
-    differs = restore(cluster, backup, only=("Queue",), check=False, progress=silent)
+    differs = restore(cluster, backup, PLATFORM, Choice(only=("Queue",)), check=False, progress=silent)
     assert not differs.changed
     assert live(cluster, QUEUE)["spec"]["weight"] == 5
     assert any(f"Queue {NAME}" in item.found for item in differs.warnings)
@@ -148,7 +152,8 @@ def test_what_the_cluster_does_not_serve_is_refused_before_the_first_change(clus
     origin = files.Origin("2026-01-01T00:00:00Z", "v1.30.0", {}, {}, ())
     unknown = made(Ref("none.kubeflow-volcano.test/v1", "Relic", "", NAME), {})
     backup = files.Backup(origin, (made(QUEUE, {"weight": 1}), unknown))
+    choice = Choice(only=("Queue", "Relic", "Relict"))
     with pytest.raises(InvalidInput, match="does not serve Relic of none") as caught:
-        restore(cluster, backup, only=("Queue", "Relic", "Relict"), check=False, progress=silent)
+        restore(cluster, backup, PLATFORM, choice, check=False, progress=silent)
     assert "restore_kinds has Relict" in str(caught.value)
     assert cluster.get(QUEUE) is None

@@ -15,8 +15,11 @@ from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rehearsal.build.generation import load_generation
 from kubeflow_volcano.rehearsal.build.tools import ensure_tools
 from kubeflow_volcano.rollout.backup import files
+from kubeflow_volcano.rollout.backup.admitted import Platform
+from kubeflow_volcano.rollout.backup.choice import Choice
 from kubeflow_volcano.rollout.backup.collect import collect
 from kubeflow_volcano.rollout.backup.restore import restore
+from kubeflow_volcano.rollout.settings.settings import parse
 from tests.bench.plane import Plane
 from tests.integration.test_upgrade import NAMESPACES, live, need_archives, prepare_storage, roll_out
 from tests.waiting import until
@@ -102,9 +105,10 @@ def test_work_moves_to_a_later_kubernetes_and_a_later_kubeflow(tmp_path: Path) -
         prepare_storage(cluster)
         result, _ = roll_out(cluster, tools, release)
         assert not result.problems, result.problems
+        platform = Platform.of(parse({"kubeflow_release": release}))
         with ThreadPoolExecutor(1) as pool:
             controller = pool.submit(make_namespace, cluster)
-            done = restore(cluster, files.read(place), only=(), check=False, progress=silent)
+            done = restore(cluster, files.read(place), platform, Choice(), check=False, progress=silent)
             controller.result()
         assert not done.problems, done.problems
         assert {item.ref: item.action for item in done.outcomes if item.ref in refs} == dict.fromkeys(
@@ -112,4 +116,4 @@ def test_work_moves_to_a_later_kubernetes_and_a_later_kubeflow(tmp_path: Path) -
         )
         assert {ref: own(live(cluster, ref)) for ref in refs} == kept
         assert all(live(cluster, ref)["metadata"]["uid"] != uid for ref, uid in uids.items())
-        assert not restore(cluster, files.read(place), only=(), check=False, progress=silent).changed
+        assert not restore(cluster, files.read(place), platform, Choice(), check=False, progress=silent).changed

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import os
 import shutil
+import stat
+import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import yaml
+from jsonschema import Draft202012Validator, ValidationError
+from jsonschema.exceptions import best_match
 
 from kubeflow_volcano import strict_yaml
 from kubeflow_volcano.cluster.objects import Object
@@ -24,7 +30,41 @@ __all__ = ["MANIFEST", "Backup", "Origin", "read", "write"]
 
 MANIFEST = "manifest.json"
 _SCHEMA = "kfv.backup/v1"
-_SECRET, _PRIVATE = 0o600, 0o700
+_SECRET = 0o600
+_MOST_TEXT = 200
+_TEXTS = {"type": ["object", "null"], "additionalProperties": {"type": "string"}}
+_LABEL = "[a-z0-9]([a-z0-9-]*[a-z0-9])?"
+_OBJECT = Draft202012Validator(
+    {
+        "type": "object",
+        "required": ["apiVersion", "kind", "metadata"],
+        "properties": {
+            "apiVersion": {"type": "string", "pattern": rf"^({_LABEL}(\.{_LABEL})*/)?{_LABEL}$"},
+            "kind": {"type": "string", "pattern": "^[A-Z][A-Za-z0-9]*$", "not": {"pattern": "List$"}},
+            "metadata": {
+                "type": "object",
+                "required": ["name"],
+                "properties": {
+                    "name": {"type": "string", "pattern": r"^(?!\.\.?$)[^/%?#\s]+$"},
+                    "namespace": {"type": "string", "pattern": f"^{_LABEL}$"},
+                    "labels": _TEXTS,
+                    "annotations": _TEXTS,
+                    "ownerReferences": {
+                        "type": ["array", "null"],
+                        "items": {"type": "object", "required": ["uid"], "properties": {"uid": {"type": "string"}}},
+                    },
+                },
+            },
+            "spec": {"type": ["object", "null"]},
+            "data": {"type": ["object", "null"]},
+            "status": {
+                "type": ["object", "null"],
+                "properties": {"conditions": {"type": ["array", "null"], "items": {"type": "object"}}},
+            },
+        },
+    }
+)
+"""What the code here reads of an object, and what may be part of an address; the API server judges the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +102,20 @@ def write(directory: Path, backup: Backup) -> Path:
         NotWritten: it cannot be written.
     """
     place = directory / backup.origin.created.replace("-", "").replace(":", "")
-    unfinished = directory / f".{place.name}"
     files = {name: _text(objects) for name, objects in _by_file(backup.objects).items()}
     sums = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()}
     manifest = {"schema": _SCHEMA, **asdict(backup.origin), "files": sums}
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(unfinished, ignore_errors=True)
-        unfinished.mkdir(mode=_PRIVATE)
-        for name, text in {**files, MANIFEST: json.dumps(manifest, indent=2) + "\n"}.items():
-            write_file(unfinished / name, text, _SECRET)
-        unfinished.rename(place)
+        unfinished = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=directory))  # for its owner alone
+        try:
+            for name, text in {**files, MANIFEST: json.dumps(manifest, indent=2) + "\n"}.items():
+                write_file(unfinished / name, text, _SECRET)
+            unfinished.rename(place)
+        except BaseException:
+            shutil.rmtree(unfinished, ignore_errors=True)
+            raise
     except OSError as error:
-        shutil.rmtree(unfinished, ignore_errors=True)
         raise NotWritten(
             Problem(
                 f"the backup cannot be written to {directory}: {error.strerror}.",
@@ -99,13 +140,13 @@ def read(place: Path, *, accept_changed: bool = False) -> Backup:
         sums = decode(_Files, document, "manifest").files
     except OSError as error:
         raise InvalidInput(_no_backup(place, str(error.strerror))) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidInput(_no_backup(place, str(error))) from error
     problems: list[Problem] = []
     objects: list[Object] = []
     for name, expected in sums.items():
         try:
-            data = (place / Path(name).name).read_bytes()
+            data = _content(place / Path(name).name)
         except OSError as error:
             problems.append(
                 _damaged(place / name, f"cannot be read: {error.strerror}", "copy it from where it is whole.")
@@ -116,12 +157,39 @@ def read(place: Path, *, accept_changed: bool = False) -> Backup:
             problems.append(_damaged(place / name, "is not as it was written", todo))
             continue
         try:
-            objects += [item for item in strict_yaml.parse(data, str(place / name)) if item]
+            objects += _objects(data, place / name)
         except InvalidInput as error:
             problems += error.problems
     if problems:
         raise InvalidInput(problems)
     return Backup(origin, tuple(objects))
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a file; raises OSError, also for what is no file: a pipe would be waited for without end."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file")
+        return file.read()
+
+
+def _objects(data: bytes, path: Path) -> list[Object]:
+    """The objects in a file; raises InvalidInput with everything in it that is none."""
+    found = strict_yaml.parse(data, str(path))
+    faults = [(number, best_match(_OBJECT.iter_errors(item))) for number, item in enumerate(found, start=1)]
+    if problems := [_malformed(path, number, fault) for number, fault in faults if fault]:
+        raise InvalidInput(problems)
+    return found
+
+
+def _malformed(path: Path, number: int, fault: ValidationError) -> Problem:
+    where = ".".join(map(str, fault.absolute_path)) or "the document"
+    text = fault.message if len(fault.message) <= _MOST_TEXT else f"is not {fault.validator} {fault.validator_value}"
+    return Problem(
+        f"{path}, document {number}, is no object of a backup: {where}: {text}.",
+        "objects of Kubernetes as playbooks/backup.yml writes them, each a document of its own.",
+        "restore the file from a copy, or correct it and set restore_accept_changed: true.",
+    )
 
 
 def _by_file(objects: Iterable[Object]) -> Mapping[str, Sequence[Object]]:

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
+from kubeflow_volcano.apply.compare import owned_by
 from kubeflow_volcano.apply.problems import refusal
 from kubeflow_volcano.apply.result import Action, ApplyResult, ObjectOutcome
 from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.discovery import Resource
 from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
+from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.watch.waiting import wait_ready
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.ref import group_of
+from kubeflow_volcano.rollout.backup.admitted import Platform, access_given, refused
+from kubeflow_volcano.rollout.backup.choice import Choice
 from kubeflow_volcano.rollout.backup.files import Backup
 from kubeflow_volcano.rollout.backup.selection import has_ended, sendable, stage_of
 from kubeflow_volcano.rollout.state.lock import Lock
@@ -28,33 +35,46 @@ __all__ = ["restore"]
 _PARALLEL = 8
 _SPACE_SECONDS = 120.0
 _MOST_SHOWN = 12
+_PROFILE = ("kubeflow.org/v1", "Profile")
 
 
-def restore(cluster: Cluster, backup: Backup, *, only: Collection[str], check: bool, progress: Progress) -> ApplyResult:
-    """Create the saved objects that the cluster lacks, in order; `only` has kinds, all of them if it is empty.
+def restore(
+    cluster: Cluster, backup: Backup, platform: Platform, choice: Choice, *, check: bool, progress: Progress
+) -> ApplyResult:
+    """Create the saved objects of the choice that the cluster lacks, in order.
 
     Jobs that had ended are not created, because they would run once more. A run may be interrupted and repeated.
 
     Raises:
-        InvalidInput: the cluster does not serve a saved kind in its saved version; nothing was changed.
+        InvalidInput: the cluster does not serve a saved kind in its saved version, the backup has what no backup has,
+            or the choice fits nothing; nothing was changed, and all of it is named.
         Busy: a roll-out holds the lock.
         ProblemsError: the API server refused a request before the first change.
     """
     try:
-        return _restore(cluster, backup, only, progress, check=check)
+        return _restore(cluster, backup, platform, choice, progress, check=check)
     except ApiError as error:
         raise ProblemsError(refusal(cluster, error)) from error
 
 
 def _restore(
-    cluster: Cluster, backup: Backup, only: Collection[str], progress: Progress, *, check: bool
+    cluster: Cluster, backup: Backup, platform: Platform, choice: Choice, progress: Progress, *, check: bool
 ) -> ApplyResult:
-    chosen = [obj for obj in backup.objects if not only or obj["kind"] in only]
+    chosen = choice.of(backup.objects)
     objects = [obj for obj in chosen if not has_ended(obj)]
-    if problems := [*_unserved(cluster, objects), *_unknown(backup, only)]:
+    served, unserved = _served(cluster, objects)
+    present = [obj for obj in objects if (obj["apiVersion"], obj["kind"]) not in unserved]
+    problems = [
+        *_unserved(unserved, objects, platform),
+        *_refused(cluster, backup, present, served, platform, allow_rights=choice.allow_rights),
+        *choice.unknown(backup.objects),
+    ]
+    if problems:
         raise InvalidInput(problems)
     if ended := [obj for obj in chosen if has_ended(obj)]:
         progress(f"not restored, because they have ended and would run once more: {_kinds(ended)}")
+    for line in access_given(objects):
+        progress(f"gives access: {line}")
     run = _Run(cluster, progress, check=check)
     if check:
         return run.everything(objects)
@@ -144,29 +164,58 @@ class _Run:
             )
 
 
-def _unserved(cluster: Cluster, objects: Sequence[Object]) -> Iterator[Problem]:
-    """Kinds that the cluster does not serve in the saved version."""
-    for api_version, kind in sorted({(obj["apiVersion"], obj["kind"]) for obj in objects}):
+def _served(cluster: Cluster, objects: Sequence[Object]) -> tuple[Sequence[Resource], set[tuple[str, str]]]:
+    """The kinds of the objects as the cluster serves them; the others by version and kind."""
+    found: list[Resource] = []
+    missing: set[tuple[str, str]] = set()
+    for api_version, kind in {(obj["apiVersion"], obj["kind"]) for obj in objects}:
         try:
-            cluster.resource(api_version, kind)
+            found.append(cluster.resource(api_version, kind))
         except NotServed:
-            number = sum((obj["apiVersion"], obj["kind"]) == (api_version, kind) for obj in objects)
-            yield Problem(
-                f"the cluster does not serve {kind} of {api_version}, of which the backup has "
-                f"{counted(number, 'object')}.",
-                "the CRDs of the backup's components (versions in its manifest) before their objects.",
-                "install them, or restore other kinds only: restore_kinds.",
-            )
+            missing.add((api_version, kind))
+    return found, missing
 
 
-def _unknown(backup: Backup, only: Collection[str]) -> Iterator[Problem]:
-    kinds = {obj["kind"] for obj in backup.objects}
-    if unknown := sorted(set(only) - kinds):
-        yield Problem(
-            f"restore_kinds has {few(unknown)}, of which the backup has no object.",
-            f"some of: {', '.join(sorted(kinds))}.",
-            "correct restore_kinds.",
-        )
+def _unserved(missing: Collection[tuple[str, str]], objects: Sequence[Object], platform: Platform) -> Iterator[Problem]:
+    """One problem about the kinds that the cluster does not serve in the saved version."""
+    if not missing:
+        return
+    numbers = Counter((obj["apiVersion"], obj["kind"]) for obj in objects)
+    texts, parts = [], set[str]()
+    for api_version, kind in sorted(missing):
+        bringing = platform.bringing(kind, group_of(api_version))
+        parts |= {*bringing}
+        texts.append(f"{kind} of {api_version} ({counted(numbers[api_version, kind], 'object')})")
+    words = ", ".join(sorted({f"{kind}.{group_of(version)}".rstrip(".") for version, kind in missing}))
+    install = f"install {', '.join(sorted(parts))} first" if parts else "install what brings them first"
+    yield Problem(
+        f"the cluster does not serve {'; '.join(texts)}.",
+        "the CRDs of the backup's components (versions in its manifest) before their objects.",
+        f"{install}, or leave them out: restore_exclude: [{words}].",
+    )
+
+
+def _refused(
+    cluster: Cluster,
+    backup: Backup,
+    objects: Sequence[Object],
+    served: Sequence[Resource],
+    platform: Platform,
+    *,
+    allow_rights: bool,
+) -> Iterator[Problem]:
+    """Problems about objects that no backup of this inventory has."""
+    ours = {
+        item["metadata"]["name"]
+        for item in cluster.list("apiextensions.k8s.io/v1", "CustomResourceDefinition", brief=True).items
+        if owned_by(item, FIELD_MANAGER) is not None
+    }
+    titles = {item.key: item.title for item in served if item.title in ours or item.title in platform.crds}
+    spaces = {obj["metadata"].get("namespace") or "" for obj in backup.objects}
+    profiles = {obj["metadata"]["name"] for obj in backup.objects if obj["kind"] == "Profile"}
+    with contextlib.suppress(NotServed):
+        profiles |= {item["metadata"]["name"] for item in cluster.list(*_PROFILE, brief=True).items}
+    yield from refused(objects, titles, spaces, profiles, platform, allow_rights=allow_rights)
 
 
 def _layers(objects: Sequence[Object]) -> Iterator[Sequence[Object]]:

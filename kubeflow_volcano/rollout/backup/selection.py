@@ -5,13 +5,28 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import Any
 
 from kubeflow_volcano.apply.compare import owned_by
 from kubeflow_volcano.apply.result import without_server_fields
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER, RUN_LABEL
 from kubeflow_volcano.cluster.objects import Object
 
-__all__ = ["LeftOut", "has_ended", "is_contributor", "sendable", "stage_of", "why_left_out"]
+__all__ = [
+    "ROLES",
+    "STARTING_PODS",
+    "LeftOut",
+    "has_ended",
+    "is_contributor",
+    "is_person",
+    "sendable",
+    "stage_of",
+    "why_left_out",
+]
+
+ROLES = frozenset({"admin", "edit", "view"})
+"""Of contributors: kubeflow-admin, kubeflow-edit and kubeflow-view are the ClusterRoles of these names."""
+_RBAC = "rbac.authorization.k8s.io"
 
 
 class LeftOut(StrEnum):
@@ -35,7 +50,7 @@ _STAGES = {
     ("kubeflow.org", "Profile"): _SPACES,
     ("scheduling.volcano.sh", "Queue"): _QUEUES,
 }
-_STARTING_PODS = frozenset(
+STARTING_PODS = frozenset(
     {
         "kubeflow.org",
         "trainer.kubeflow.org",
@@ -68,8 +83,30 @@ def why_left_out(obj: Object) -> LeftOut | None:
 
 
 def is_contributor(binding: Object) -> bool:
-    """Whether a RoleBinding shares a profile: kubeflow/kubeflow's access-management writes these two annotations."""
-    return {"role", "user"} <= (binding["metadata"].get("annotations") or {}).keys()
+    """Whether it shares a profile as kubeflow/kubeflow's access-management does (kfam/bindings.go).
+
+    That is a RoleBinding with two annotations, which gives one person one of three ClusterRoles. What somebody wrote by
+    hand with these annotations and any other role is none.
+    """
+    notes = binding["metadata"].get("annotations") or {}
+    role, subjects = notes.get("role"), binding.get("subjects")
+    return (
+        binding["kind"] == "RoleBinding"
+        and role in ROLES
+        and binding.get("roleRef") == {"apiGroup": _RBAC, "kind": "ClusterRole", "name": f"kubeflow-{role}"}
+        and isinstance(subjects, list)
+        and len(subjects) == 1
+        and is_person(subjects[0])
+        and subjects[0]["name"] == notes.get("user")
+    )
+
+
+def is_person(subject: Any) -> bool:
+    """Whether a subject is a user or a group of the sign-in: those of the cluster itself begin with `system:`."""
+    if not isinstance(subject, Mapping):
+        return False
+    name = subject.get("name")
+    return subject.get("kind") in {"User", "Group"} and isinstance(name, str) and name != "" and name[:7] != "system:"
 
 
 def has_ended(obj: Object) -> bool:
@@ -90,7 +127,7 @@ def stage_of(obj: Object) -> int:
     group = obj["apiVersion"].rpartition("/")[0]
     if (stage := _STAGES.get((group, obj["kind"]))) is not None:
         return stage
-    refers = group in _STARTING_PODS and not obj["kind"].endswith(_REFERRED_TO)
+    refers = group in STARTING_PODS and not obj["kind"].endswith(_REFERRED_TO)
     return _WORKLOADS if refers else _CONFIGURATION
 
 

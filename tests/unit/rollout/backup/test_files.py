@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -88,3 +89,62 @@ def test_a_name_in_the_manifest_leads_nowhere_else(tmp_path: Path) -> None:
     (tmp_path / "secret.yaml").write_text("{}")
     with pytest.raises(InvalidInput, match="cannot be read"):
         read(place)
+
+
+META = "metadata: {name: a}"
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("- 1", "the document"),
+        ("text", "the document"),
+        ("{}", "the document"),
+        ("kind: Queue\nmetadata: {name: a}", "the document"),
+        ("apiVersion: v1\nkind: Queue", "the document"),
+        (f"apiVersion: 1\nkind: Queue\n{META}", "apiVersion"),
+        (f"apiVersion: ../v1\nkind: Queue\n{META}", "apiVersion"),
+        ("apiVersion: v1\nkind: Queue\nmetadata: {name: ..}", "metadata.name"),
+        ("apiVersion: v1\nkind: Queue\nmetadata: {name: a, namespace: ..}", "metadata.namespace"),
+        (f"apiVersion: a/b/c\nkind: Queue\n{META}", "apiVersion"),
+        (f"apiVersion: v1\nkind: [Queue]\n{META}", "kind"),
+        (f"apiVersion: v1\nkind: ConfigMapList\n{META}\nitems: []", "kind"),
+        ("apiVersion: v1\nkind: Queue\nmetadata: a", "metadata"),
+        ("apiVersion: v1\nkind: Queue\nmetadata: null", "metadata"),
+        ("apiVersion: v1\nkind: Queue\nmetadata: {}", "metadata"),
+        ("apiVersion: v1\nkind: Queue\nmetadata: {name: 7}", "metadata.name"),
+        ("apiVersion: v1\nkind: Queue\nmetadata: {name: a/b}", "metadata.name"),
+        ("apiVersion: v1\nkind: Queue\nmetadata: {name: a, namespace: [b]}", "metadata.namespace"),
+        ("apiVersion: v1\nkind: Queue\nmetadata: {name: a, annotations: [b]}", "metadata.annotations"),
+        ("apiVersion: v1\nkind: Queue\nmetadata: {name: a, labels: {b: 1}}", "metadata.labels.b"),
+        ("apiVersion: v1\nkind: Queue\nmetadata: {name: a, ownerReferences: [b]}", "metadata.ownerReferences.0"),
+        ("apiVersion: v1\nkind: Queue\nmetadata: {name: a, ownerReferences: [{}]}", "metadata.ownerReferences.0"),
+        (f"apiVersion: v1\nkind: Queue\n{META}\nspec: text", "spec"),
+        (f"apiVersion: v1\nkind: Queue\n{META}\nstatus: text", "status"),
+        (f"apiVersion: v1\nkind: Queue\n{META}\nstatus: {{conditions: [text]}}", "status.conditions.0"),
+    ],
+)
+def test_what_is_no_object_is_refused_with_its_file(tmp_path: Path, text: str, where: str) -> None:
+    place = write(tmp_path, BACKUP)
+    file = place / "secret.core.yaml"
+    file.write_text(f"{file.read_text()}---\n{text}\n")
+    with pytest.raises(InvalidInput) as caught:
+        read(place, accept_changed=True)
+    (problem,) = caught.value.problems
+    assert problem.found.startswith(f"{file}, document 2, is no object of a backup: {where}: ")
+
+
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
+    place = write(tmp_path, BACKUP)
+    (place / "secret.core.yaml").unlink()
+    os.mkfifo(place / "secret.core.yaml")
+    with pytest.raises(InvalidInput, match="is no regular file"):
+        read(place)
+
+
+def test_two_backups_in_one_second_do_not_remove_each_other(tmp_path: Path) -> None:
+    place = write(tmp_path, BACKUP)
+    with pytest.raises(NotWritten):
+        write(tmp_path, BACKUP)
+    assert read(place) == BACKUP
+    assert [path.name for path in tmp_path.iterdir()] == [place.name]

@@ -1,0 +1,155 @@
+"""What of a backup is created: what playbooks/backup.yml writes, and nothing that gives somebody more rights.
+
+Sums find damage, not intent: whoever can change a backup can change its sums. A restoration has the rights of an
+administrator, and would create whatever it finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from kubeflow_volcano.cluster.objects import Object, Ref, group_of
+from kubeflow_volcano.problems import Problem
+from kubeflow_volcano.rollout.account.stored import SECRET
+from kubeflow_volcano.rollout.backup.selection import ROLES, STARTING_PODS, is_contributor, is_person
+from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.rollout.state.store import NAMESPACE
+from kubeflow_volcano.text import counted, few
+
+__all__ = ["Platform", "access_given", "refused"]
+
+_SYSTEM = frozenset({"kube-node-lease", "kube-public", "kube-system"})
+_SECRET_KEYS = frozenset({"email", "password", "password-hash"})
+_CONTROLLERS = "metacontroller.k8s.io"
+"""Metacontroller creates with its own rights, which are all, whatever the hooks of its objects answer."""
+_TRAFFIC = frozenset({"extensions.istio.io", "networking.istio.io", "security.istio.io"})
+_MOST_SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """`crds` are those of the release, each with the components that bring it; `namespaces` those of its components."""
+
+    crds: Mapping[str, tuple[str, ...]]
+    namespaces: frozenset[str]
+
+    @classmethod
+    def of(cls, settings: Settings) -> Platform:
+        """The platform of an inventory, whether its components are chosen or not."""
+        parts = [*settings.release.components.values(), settings.volcano, settings.scheduler_plugins]
+        crds: dict[str, tuple[str, ...]] = {}
+        for part in parts:
+            for name in part.crds:
+                crds[name] = (*crds.get(name, ()), part.name)
+        spaces = {name for part in parts for name in part.namespaces}
+        return cls(crds, frozenset({*spaces, settings.volcano_namespace, NAMESPACE, *_SYSTEM} - {""}))
+
+    def bringing(self, kind: str, group: str) -> list[str]:
+        """The components that bring a kind; by its name, because a cluster that does not serve it names no plural."""
+        word = kind.lower()
+        plurals = {word, f"{word}s", f"{word}es", f"{word.removesuffix('y')}ies"}
+        return sorted({part for plural in plurals for part in self.crds.get(f"{plural}.{group}", ())})
+
+
+def refused(
+    objects: Iterable[Object],
+    titles: Mapping[tuple[str, str], str],
+    spaces: Collection[str],
+    profiles: Collection[str],
+    platform: Platform,
+    *,
+    allow_rights: bool,
+) -> Iterator[Problem]:
+    """The objects that no backup of this inventory has, and those that give more rights than a profile's.
+
+    `titles` are the CRDs that may be in a backup, by group and kind; `spaces` the namespaces of everything in the
+    backup, `profiles` all known ones.
+    """
+    strange: dict[str, list[Ref]] = {}
+    rights: dict[str, list[Ref]] = {}
+    for obj in objects:
+        if why := _strange(obj, titles, spaces, profiles, platform):
+            strange.setdefault(why, []).append(Ref.of(obj))
+        elif not allow_rights and (why := _gives_rights(obj, platform)):
+            rights.setdefault(why, []).append(Ref.of(obj))
+    for why, refs in strange.items():
+        yield Problem(
+            f"the backup has {counted(len(refs), 'object')} that playbooks/backup.yml does not write: {why}: "
+            f"{few([*map(str, sorted(refs))], _MOST_SHOWN)}.",
+            "custom resources of this inventory's components, and what shares profiles; nothing else is created.",
+            f"see who changed the backup; {_exclude(refs)} leaves them out.",
+        )
+    for why, refs in rights.items():
+        yield Problem(
+            f"the backup has {counted(len(refs), 'object')} with more rights than a profile gives: {why}: "
+            f"{few([*map(str, sorted(refs))], _MOST_SHOWN)}.",
+            "your decision, because whoever could write to the backup may have put them there.",
+            f"look at them; then restore_allow_rights: true creates them, and {_exclude(refs)} leaves them out.",
+        )
+
+
+def _exclude(refs: Iterable[Ref]) -> str:
+    return f"restore_exclude: [{', '.join(sorted({f'{ref.full_kind} {_place(ref)}' for ref in refs}))}]"
+
+
+def _place(ref: Ref) -> str:
+    return f"{ref.namespace}/{ref.name}" if ref.namespace else ref.name
+
+
+def _strange(
+    obj: Object,
+    titles: Mapping[tuple[str, str], str],
+    spaces: Collection[str],
+    profiles: Collection[str],
+    platform: Platform,
+) -> str:
+    """Why no backup has such an object; empty if one may have it."""
+    ref = Ref.of(obj)
+    kind = (ref.group, ref.kind)
+    if kind == ("", "Secret"):
+        whole = obj.get("type", "Opaque") == "Opaque" and not obj.get("stringData")
+        right = ref[2:] == SECRET[2:] and whole and {*(obj.get("data") or {})} <= _SECRET_KEYS
+        why = "Secrets other than that of the first user's password"
+    elif kind == ("", "Namespace"):
+        right, why = ref.name in spaces, "namespaces in which it has nothing"
+    elif kind == ("rbac.authorization.k8s.io", "RoleBinding"):
+        right = is_contributor(obj) and ref.namespace in profiles
+        why = "RoleBindings that give no contributor a role in a profile"
+    elif kind == ("kubeflow.org", "Profile"):
+        right, why = ref.name not in platform.namespaces, "profiles with the name of a namespace of the platform"
+    elif kind == ("security.istio.io", "AuthorizationPolicy"):
+        role = (obj["metadata"].get("annotations") or {}).get("role")
+        right, why = role is None or role in ROLES, "AuthorizationPolicies of contributors with another role"
+    else:
+        right, why = kind in titles, "kinds that are in no backup"
+    return "" if right else why
+
+
+def _gives_rights(obj: Object, platform: Platform) -> str:
+    """With whose rights an object acts, if these are more than a profile's; empty if not."""
+    ref = Ref.of(obj)
+    if ref.group == _CONTROLLERS:
+        return "controllers of Metacontroller, which create anything"
+    if ref.namespace in platform.namespaces and ref.group in STARTING_PODS:
+        return "they start pods in namespaces whose ServiceAccounts have rights of the platform"
+    if ref.namespace in platform.namespaces and ref.group in _TRAFFIC:
+        return "they steer or admit traffic in namespaces of the platform"
+    if (ref.group, ref.kind) == ("kubeflow.org", "Profile") and not is_person((obj.get("spec") or {}).get("owner")):
+        return "profiles whose owner is no person, nor a group of people"
+    return ""
+
+
+def access_given(objects: Iterable[Object]) -> list[str]:
+    """Who gets access to what by these objects, a line for each; for the person who restores them."""
+    lines = []
+    for obj in objects:
+        kind, meta = (group_of(obj["apiVersion"]), obj["kind"]), obj["metadata"]
+        if kind == ("kubeflow.org", "Profile"):
+            owner = (obj.get("spec") or {}).get("owner")
+            name = owner.get("name") if isinstance(owner, dict) else None
+            lines.append(f"{name or 'nobody'} owns {meta['name']}")
+        elif is_contributor(obj):
+            notes = meta["annotations"]
+            lines.append(f"{notes['user']} has the role {notes['role']} in {meta['namespace']}")
+    return lines
