@@ -44,13 +44,13 @@ def disused(last_uses: Mapping[Path, float], most: int) -> dict[Path, int]:
 
 
 def require_private(directory: Path) -> None:
-    """Programs are run from the directory, or what is in it is used as it is: nobody else may change it.
+    """Programs are run from the directory, or its content is used as it is: other users must not be able to change it.
 
     As sshd's StrictModes: the directory and those above it, up to the home directory, belong to this user or to root,
-    and nobody else may write to them, or it has the sticky bit. A group that has nobody but its user may.
+    and other users cannot write to them, or it has the sticky bit. A group whose only member is its user may.
 
     Raises:
-        InvalidInput: somebody else may.
+        InvalidInput: another user, or a group, may.
     """
     home = Path.home().resolve()
     place = directory.resolve()
@@ -66,7 +66,7 @@ def require_private(directory: Path) -> None:
                 Problem(
                     f"{who} may change {each} (mode {stat.S_IMODE(found.st_mode):04o}), and so what is run or used "
                     f"from {directory}.",
-                    "a directory that nobody but this user and root may change.",
+                    "a directory that only this user and root may change.",
                     f"chmod go-w {each}, after a look at what is in it; or name a directory of your own "
                     "(kustomize_cache_directory, XDG_CACHE_HOME).",
                 )
@@ -74,7 +74,7 @@ def require_private(directory: Path) -> None:
 
 
 def _others(found: os.stat_result) -> str:
-    """Who, besides this user and root, may change entries of such a directory; empty for nobody."""
+    """Who, besides this user and root, may change entries of such a directory; empty for no user."""
     user = os.geteuid()
     trusted = {0, user, int(os.environ.get("SUDO_UID") or user), _unmapped()}
     if found.st_uid not in trusted:

@@ -120,7 +120,7 @@ def remove_tree_below(root: Path, path: str | PurePath) -> None:
 def _places_above(root: Path, path: str | PurePath) -> Iterator[list[int]]:
     """Descriptors of `root` and of each directory on the way to `path`, each opened by the one above it.
 
-    So no link that somebody puts there meanwhile leads elsewhere.
+    So no link that another program puts there meanwhile leads elsewhere.
     """
     *above, name = PurePath(path).parts
     if PurePath(path).is_absolute() or ".." in (*above, name):

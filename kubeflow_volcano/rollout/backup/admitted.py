@@ -1,6 +1,6 @@
-"""What of a backup is created: what playbooks/backup.yml writes, and nothing that gives somebody more rights.
+"""What of a backup is created: what playbooks/backup.yml writes, and nothing that gives more rights.
 
-Sums find damage, not intent: whoever can change a backup can change its sums. A restoration has the rights of an
+Sums find damage, not intent: a person who can change a backup can change its sums. A restoration has the rights of an
 administrator, and would create whatever it finds.
 """
 
@@ -84,7 +84,7 @@ def refused(
         yield Problem(
             f"the backup has {counted(len(refs), 'object')} with more rights than a profile gives: {why}: "
             f"{few([*map(str, sorted(refs))], _MOST_SHOWN)}.",
-            "your decision, because whoever could write to the backup may have put them there.",
+            "your decision, because each person who could write to the backup may have put them there.",
             f"look at them; then restore_allow_rights: true creates them, and {_exclude(refs)} leaves them out.",
         )
 

@@ -85,7 +85,7 @@ def why_left_out(obj: Object) -> LeftOut | None:
 def is_contributor(binding: Object) -> bool:
     """Whether it shares a profile as kubeflow/kubeflow's access-management does (kfam/bindings.go).
 
-    That is a RoleBinding with two annotations, which gives one person one of three ClusterRoles. What somebody wrote by
+    That is a RoleBinding with two annotations, which gives one person one of three ClusterRoles. What a person wrote by
     hand with these annotations and any other role is none.
     """
     notes = binding["metadata"].get("annotations") or {}
