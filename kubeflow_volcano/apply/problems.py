@@ -17,6 +17,7 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import BAD_IMAGE_REASONS, Readiness
+from kubeflow_volcano.cluster.stored_versions import lost_version, way_back
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem
 
@@ -89,6 +90,8 @@ def _advice(ref: Ref, reason: str) -> str:
     """What a person can do about a refusal, with the command where one exists."""
     if policy := denier(reason):
         return f"change the named {policy.kind} so that it admits the object ({look_at(policy)})"
+    if version := lost_version(reason):
+        return " && ".join(way_back(ref.name, version))
     for pattern, words in _ADVICE:
         if match := pattern.search(reason):
             return words.format(*map(shlex.quote, match.groups()))

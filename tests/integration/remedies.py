@@ -9,6 +9,7 @@ import base64
 import contextlib
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -107,6 +108,37 @@ def patching(
             yield
 
     return make
+
+
+@contextlib.contextmanager
+def version_lost(at: Broken) -> Iterator[None]:
+    """A CRD without the version in which one of its objects is stored."""
+    spec = (at.cluster.get(NUMA) or {})["spec"]
+    (own,) = spec["versions"]
+    old = {**own, "name": "v0", "storage": True}
+    path = at.cluster.resource(NUMA.api_version, NUMA.kind).path("", NUMA.name)
+
+    def with_versions(*versions: Object, forget: str = "") -> None:
+        if forget:
+            stored = [name for name in (at.cluster.get(NUMA) or {})["status"]["storedVersions"] if name != forget]
+            body = {"status": {"storedVersions": stored}}
+            at.cluster.request("PATCH", f"{path}/status", body=body, content_type="application/merge-patch+json")
+        at.cluster.patch(NUMA, {"spec": {"versions": list(versions)}})
+
+    made = {"apiVersion": f"{spec['group']}/v0", "kind": spec["names"]["kind"], "metadata": {"name": "stored-in-v0"}}
+    with_versions({**own, "storage": False}, old)
+    until(lambda: "Numatopology" in at.cluster.kinds(made["apiVersion"]))
+    time.sleep(5)  # the API server goes by a changed CRD some time after its discovery does
+    at.cluster.create(made)
+    with_versions(own, {**old, "storage": False})
+    with_versions(own, forget="v0")
+    try:
+        yield
+    finally:
+        ref = Ref(f"{spec['group']}/{own['name']}", made["kind"], "", "stored-in-v0")
+        if live := at.cluster.get(ref):
+            at.cluster.delete(ref, uid=live["metadata"]["uid"])
+        with_versions(own, forget="v0")
 
 
 def foreign(host: str) -> Mapping[str, str]:
@@ -469,6 +501,13 @@ LONG = (
         "D1",
         "SeveralDefaults",
         two_defaults,
+    ),
+    Remedy(
+        "a kind with an object in a version that its CRD lacks",
+        "validators/checks/machinery/served.py:_unlisted:VersionLost",
+        "B9",
+        "VersionLost",
+        version_lost,
     ),
     Remedy("a closed queue", "validators/checks/volcano/volcano.py:queue_open", "F3", "Closed", closed_queue),
     Remedy(

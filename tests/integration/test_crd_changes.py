@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import base64
+import os
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +15,14 @@ from kubeflow_volcano.apply.engine import Engine
 from kubeflow_volcano.apply.result import Action, ApplyResult
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.stored_versions import lost_version
 from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.validators.checks.machinery.served import kinds_listable
+from kubeflow_volcano.validators.core.outcome import Outcome, Status
+from kubeflow_volcano.validators.subjects.crds import LISTINGS
+from tests.samples.facts import facts
 from tests.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
@@ -56,9 +65,11 @@ OLD, NEW = version("v1alpha1", storage=True), version("v1beta1", storage=True)
 @pytest.fixture(autouse=True)
 def clean(cluster: Cluster) -> Iterator[None]:
     yield
-    if live := cluster.get(CRD):
-        cluster.delete(CRD, uid=live["metadata"]["uid"])
-        until(lambda: cluster.get(CRD) is None)
+    made = [ref for number in range(MANY) if cluster.get(ref := Ref.of(fleet(number, "v1alpha1")))]
+    for ref in [CRD, *made]:
+        if live := cluster.get(ref):
+            cluster.delete(ref, uid=live["metadata"]["uid"])
+    until(lambda: not any(map(cluster.get, [CRD, *made])))
 
 
 class Said(list[str]):
@@ -263,3 +274,115 @@ def test_check_mode_does_not_judge_objects_by_a_crd_that_the_run_changes(cluster
 
     wrong = apply(cluster, crd(wider), vessel(0, size=1, colour="red"), check=True)
     assert len(wrong.problems) == 1
+
+
+MANY, MOVING, EACH = 40, 8, 3
+"""CRDs that change at once, those of them that lose a version, and the objects of each of these."""
+
+
+def fleet(number: int, *versions: str, wide: int = 1) -> Object:
+    """One of many CRDs; the last version is the one that objects are stored in, and its schema has `wide` fields."""
+    fields = {f"field{index}": {"type": "string", "description": "x" * 200} for index in range(wide)}
+    items = [version(name, storage=name == versions[-1], size={"type": "integer"}, **fields) for name in versions]
+    plural = f"fleet{number}s"
+    names = {"kind": f"Fleet{number}", "plural": plural}
+    spec = {"group": GROUP, "names": names, "scope": "Namespaced", "versions": items}
+    return {"apiVersion": CRD.api_version, "kind": CRD.kind, "metadata": {"name": f"{plural}.{GROUP}"}, "spec": spec}
+
+
+def ship(number: int, index: int) -> Object:
+    meta = {"name": f"ship-{index}", "namespace": "default"}
+    return {"apiVersion": f"{GROUP}/v1alpha1", "kind": f"Fleet{number}", "metadata": meta, "spec": {"size": index}}
+
+
+def many_change_at_once(cluster: Cluster, times: int) -> None:
+    """The API server builds the storage of a changed kind one after the other, and discovery is ahead of it."""
+    for _ in range(times):
+        ships = [ship(number, index) for number in range(MOVING) for index in range(EACH)]
+        install(cluster, *(fleet(number, "v1beta1", "v1alpha1") for number in range(MANY)), *ships)
+        before = {number: sizes(cluster, number, "v1alpha1") for number in range(MOVING)}
+        wide = [
+            fleet(number, *(("v1beta1",) if number < MOVING else ("v1beta1", "v1alpha1")), wide=40)
+            for number in range(MANY)
+        ]
+        said = Said()
+        result = apply(cluster, *wide, said=said, seconds=300)
+        assert not result.problems, result.problems
+        assert sum(f"stored versions migrated: {EACH} objects to v1beta1" in line for line in said) == MOVING, said
+        for number in range(MOVING):
+            live = cluster.get(Ref.of(wide[number]))
+            assert live is not None
+            assert live["status"]["storedVersions"] == ["v1beta1"]
+            assert live["spec"]["versions"] == [{**live["spec"]["versions"][0], "name": "v1beta1", "storage": True}]
+            assert "additionalPrinterColumns" not in live["spec"]["versions"][0]
+            assert sizes(cluster, number, "v1beta1") == before[number]
+        for obj in wide:
+            live = cluster.get(Ref.of(obj))
+            assert live is not None
+            cluster.delete(Ref.of(obj), uid=live["metadata"]["uid"])
+        refs = [Ref.of(obj) for obj in wide]
+        until(lambda refs=refs: not any(map(cluster.get, refs)))  # type: ignore[misc]
+
+
+def sizes(cluster: Cluster, number: int, api: str) -> dict[str, tuple[str, int]]:
+    found = cluster.list(f"{GROUP}/{api}", f"Fleet{number}").items
+    return {item["metadata"]["name"]: (item["metadata"]["uid"], item["spec"]["size"]) for item in found}
+
+
+def test_no_object_is_lost_while_many_crds_change_at_once(cluster: Cluster) -> None:
+    many_change_at_once(cluster, 1)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_no_object_is_lost_however_often_many_crds_change_at_once(cluster: Cluster) -> None:
+    many_change_at_once(cluster, 20)
+
+
+def test_a_kind_that_lost_a_version_is_found_and_comes_back(cluster: Cluster, kubeconfig: Path) -> None:
+    """What a version leaves behind that was dropped while an object was stored in it."""
+    install(cluster, crd(OLD, version("v1beta1")), *map(vessel, range(3)))
+    before = contents(cluster, "v1alpha1")
+    lose_version(cluster)
+    assert (listable(cluster).status, listable(cluster).reason) == (Status.FAIL, "VersionLost")
+    foretold = apply(cluster, crd(NEW), vessel(3, "v1beta1"), check=True)
+    assert not foretold.problems  # the CRD is as declared; only who lists its objects sees it
+
+    for command in listable(cluster).changes:
+        env = {"KUBECONFIG": str(kubeconfig), "PATH": f"{kubeconfig.parent / 'bin'}:{os.environ['PATH']}"}
+        done = subprocess.run(
+            ["bash", "-c", command], env=os.environ | env, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+    until(lambda: listable(cluster).status is Status.PASS)
+    assert contents(cluster, "v1beta1") == before
+    result = apply(cluster, crd(NEW))
+    assert not result.problems, result.problems
+    assert stored_versions(cluster) == ["v1beta1"]
+    assert contents(cluster, "v1beta1") == before
+    assert not apply(cluster, crd(NEW)).changed
+
+
+def lose_version(cluster: Cluster) -> None:
+    """Drop the version in which the vessels are stored, as if none were."""
+    cluster.patch(CRD, {"spec": {"versions": [{**OLD, "storage": False}, NEW]}})
+    path = cluster.resource(CRD.api_version, CRD.kind).path("", CRD.name)
+    forgotten = {"status": {"storedVersions": ["v1beta1"]}}
+    cluster.request("PATCH", f"{path}/status", body=forgotten, content_type="application/merge-patch+json")
+    cluster.apply(crd(NEW), manager=FIELD_MANAGER, force=True)
+    until(lambda: not can_be_listed(cluster))
+
+
+def listable(cluster: Cluster) -> Outcome:
+    live = cluster.get(CRD)
+    assert live is not None
+    known = facts(live, crds={CRD.name: "part"})
+    return kinds_listable(facts(live, crds={CRD.name: "part"}, known={LISTINGS: LISTINGS.fetch(cluster, known)}))
+
+
+def can_be_listed(cluster: Cluster) -> bool:
+    try:
+        contents(cluster, "v1beta1")
+    except ApiError as error:
+        return not lost_version(error.message)
+    return True

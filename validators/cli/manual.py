@@ -129,6 +129,8 @@ def _properties(item: Check, name: Callable[[str], str], code: Callable[[str], s
     if item.rules_with:
         of_crds = _rules((rule for _, rule in item.rules_with), code)
         yield say("Needs for the CRDs of the release: {rules}", rules=of_crds)
+    if item.lists_kinds:
+        yield say("Needs for each CRD of the release: list its kind")
 
 
 def _rules(rules: Iterable[Rule], code: Callable[[str], str]) -> str:

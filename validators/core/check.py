@@ -75,6 +75,20 @@ class Check:
         """Rules that the caller must be granted where the release expects a CRD, each with the CRD's name."""
         return tuple(pair for fact in self.facts for pair in fact.needs_with)
 
+    def rules_for(self, crds: Iterable[str]) -> Iterator[Rule]:
+        """Rules that the caller must be granted where these CRDs are expected, given by name."""
+        crds = set(crds)
+        yield from (rule for crd, rule in self.rules_with if crd in crds)
+        if self.lists_kinds:
+            for name in sorted(crds):
+                plural, _, group = name.partition(".")
+                yield Rule("list", group, plural)
+
+    @property
+    def lists_kinds(self) -> bool:
+        """Whether the objects of each expected CRD are listed."""
+        return any(fact.lists_kinds for fact in self.facts)
+
     @property
     def everything(self) -> tuple[Read, ...]:
         """All that has to be read before the check can be evaluated; a fact follows what it reads itself."""

@@ -51,6 +51,7 @@ class Fact(Generic[_T]):
         reads: what `fetch` reads of the facts.
         needs: further rules that the caller must be granted.
         needs_with: rules for releases that expect a CRD, each with the CRD's name.
+        lists_kinds: whether it lists the objects of each expected CRD.
         dry_run: whether it takes dry runs, which a read-only run does not make.
         enriches: whether it only adds detail to messages, so that a check may pass without it.
     """
@@ -61,6 +62,7 @@ class Fact(Generic[_T]):
     reads: tuple[Read, ...] = ()
     needs: tuple[Rule, ...] = ()
     needs_with: tuple[tuple[str, Rule], ...] = ()
+    lists_kinds: bool = False
     dry_run: bool = False
     enriches: bool = False
 

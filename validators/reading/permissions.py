@@ -138,8 +138,7 @@ def placed(
     for check in checks:
         if check.component not in {"", *expectations.components} or (check.probe and read_only):
             continue
-        expected = (rule for crd, rule in check.rules_with if crd in expectations.crds)
-        for rule in (*check.rules, *expected):
+        for rule in (*check.rules, *check.rules_for(expectations.crds)):
             left_out = _of_the_other_mode(rule, probe_namespace) if check.probe else read_only and _is_dry_run(rule)
             if not left_out:
                 for where in _places(rule, check, expectations, probe_namespace):

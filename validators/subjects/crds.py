@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from http import HTTPStatus
 
 from kubeflow_volcano.catalog.gangs import VOLCANO
@@ -12,6 +13,9 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import State, assess
+from kubeflow_volcano.cluster.stored_versions import readable_version
+from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.validators.core.expectations import GANG_KINDS
 from kubeflow_volcano.validators.core.facts import Fact, Facts, Read
 from kubeflow_volcano.validators.core.outcome import CannotJudgeError, Status, failed, skipped
@@ -20,9 +24,12 @@ from kubeflow_volcano.validators.subjects.finalizers import Held, describe
 from kubeflow_volcano.validators.subjects.finalizers import todo as finalizing
 from kubeflow_volcano.validators.subjects.issues import Issue
 
-__all__ = ["DISCOVERY", "INSTANCES", "READS", "demand_gang_kinds", "discovery", "issues"]
+__all__ = ["DISCOVERY", "INSTANCES", "LISTINGS", "READS", "Listings", "demand_gang_kinds", "discovery", "issues"]
 
 _MOST_LEFT = 10
+_PARALLEL = 6
+_LIST_SECONDS = 15.0
+"""For all pages of one kind; a conversion webhook that cannot be reached is asked again until then."""
 
 
 def discovery(cluster: Cluster, facts: Facts) -> Mapping[str, frozenset[str]]:
@@ -72,6 +79,47 @@ INSTANCES = Fact[Mapping[str, tuple[Held, ...]]](
     "objects of kinds that are being deleted", _instances, {}, reads=(CRDS,), enriches=True
 )
 """By name of an expected CRD that is being deleted, the first objects of that kind, with their finalizers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listings:
+    """What the API server answers to lists of expected CRDs' objects, by the CRD's name, where it does not list them.
+
+    `refused` are the CRDs whose objects may not be listed.
+    """
+
+    errors: Mapping[str, str] = field(default_factory=dict)
+    refused: tuple[str, ...] = ()
+
+
+def _listings(cluster: Cluster, facts: Facts) -> Listings:
+    crds = [crd for crd in facts.all(CRDS) if crd["metadata"]["name"] in facts.expectations.crds]
+    answers = in_parallel(partial(_answer, cluster), crds, _PARALLEL)
+    found = {crd["metadata"]["name"]: answer for crd, answer in zip(crds, answers, strict=True) if answer}
+    refused = tuple(sorted(name for name, error in found.items() if error.status == HTTPStatus.FORBIDDEN))
+    return Listings({name: str(error) for name, error in found.items() if name not in refused}, refused)
+
+
+def _answer(cluster: Cluster, crd: Object) -> ApiError | None:
+    """Why not every object of the kind is listed; None where all are, and where the kind is not served.
+
+    Raises:
+        ApiError: the API server does not answer.
+    """
+    spec, version = crd["spec"], readable_version(crd)
+    deadline = Deadline(_LIST_SECONDS)
+    try:
+        for _ in cluster.pages(f"{spec['group']}/{version}", spec["names"]["kind"], brief=True, deadline=deadline):
+            pass
+    except ApiError as error:
+        if error.status in {0, HTTPStatus.UNAUTHORIZED}:
+            raise
+        return None if error.status == HTTPStatus.NOT_FOUND else error
+    return None
+
+
+LISTINGS = Fact[Listings]("lists of custom resources", _listings, Listings(), reads=(CRDS,), lists_kinds=True)
+"""Which kinds of expected CRDs cannot be listed."""
 
 READS: tuple[Read, ...] = (CRDS, DISCOVERY, INSTANCES)
 """What `issues` reads."""

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from kubeflow_volcano.apply.compare import owned_by
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.stored_versions import storage_version
 
-__all__ = ["CrdChange", "change_of", "intermediate", "storage_hash", "storage_version"]
+__all__ = ["MARK", "CrdChange", "change_of", "intermediate"]
+
+MARK = "Stored again"
+"""Name of a printer column of the intermediate CRD: answers of the API server with it show that this CRD is in effect.
+
+It builds the columns and the storage of a kind together from one CRD (getOrCreateServingInfoFor in
+apiextensions-apiserver), and answers with the old ones for a while after a change; discovery is another controller,
+and earlier. Only `kubectl get -o wide` shows the column.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class CrdChange:
     """The steps before the declared CRD is sent, in this order.
 
-    `moves`: the live CRD stores new objects in another version than `storage`, the declared one; `intermediate` is sent
-    first. `stored`: versions in which objects may be stored still; they are stored again in `storage`, and then these
-    versions leave status.storedVersions. `drops_conversion`: the conversion by webhook ends.
+    `stored`: versions in which objects may be stored still; `intermediate` is sent, the objects are stored again in
+    `storage`, the declared version, and then these versions leave status.storedVersions. `moves`: until now no object
+    was stored in `storage`, so that each of them changes. `drops_conversion`: the conversion by webhook ends.
     """
 
     storage: str
@@ -43,42 +50,31 @@ def change_of(declared: Object, live: Object, manager: str) -> CrdChange | None:
     storage = storage_version(declared)
     names = {version["name"] for version in declared["spec"]["versions"]}
     drops = _drops_conversion(declared, live, manager)
-    stored = tuple(
-        name
-        for name in (live.get("status") or {}).get("storedVersions") or ()
-        if name not in names or (drops and name != storage)
-    )
+    found = (live.get("status") or {}).get("storedVersions") or ()
+    stored = tuple(name for name in found if name not in names or (drops and name != storage))
     if not stored and not drops:
         return None
-    return CrdChange(storage, stored, moves=bool(stored) and storage_version(live) != storage, drops_conversion=drops)
+    return CrdChange(storage, stored, moves=bool(stored) and storage not in found, drops_conversion=drops)
 
 
 def intermediate(declared: Object, live: Object) -> Object:
-    """The declared CRD beside the live one: with the versions that only the live one has, and its conversion.
+    """The declared CRD beside the live one: with the versions that only the live one has, its conversion, and `MARK`.
 
     Objects are stored in the declared version, and every version in which one may be stored can still be read.
     """
     names = {version["name"] for version in declared["spec"]["versions"]}
+    storage = storage_version(declared)
     versions = [{**item, "served": item["served"] or item["storage"]} for item in declared["spec"]["versions"]]
+    for item in versions:
+        if item["name"] == storage:
+            about = f"shown while objects are stored again in {storage}"
+            mark = {"name": MARK, "type": "string", "jsonPath": ".apiVersion", "priority": 1, "description": about}
+            item["additionalPrinterColumns"] = [*(item.get("additionalPrinterColumns") or ()), mark]
     versions += [{**item, "storage": False} for item in live["spec"]["versions"] if item["name"] not in names]
     spec = {**declared["spec"], "versions": versions}
     if _strategy(live) == "Webhook" and _strategy(declared) != "Webhook":
         spec["conversion"] = live["spec"]["conversion"]
     return {**declared, "spec": spec}
-
-
-def storage_version(crd: Object) -> str:
-    """The version in which the API server stores the objects of a CRD."""
-    return str(next(version["name"] for version in crd["spec"]["versions"] if version["storage"]))
-
-
-def storage_hash(crd: Object, version: str) -> str:
-    """The storageVersionHash that discovery shows while objects are stored in `version`.
-
-    As StorageVersionHash in apiserver/pkg/endpoints/discovery computes it.
-    """
-    text = f"{crd['spec']['group']}/{version}/{crd['spec']['names']['kind']}"
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()[:8]).decode()
 
 
 def _drops_conversion(declared: Object, live: Object, manager: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from http import HTTPStatus
 
-from kubeflow_volcano.apply.crds.change import CrdChange, change_of
+from kubeflow_volcano.apply.crds.change import change_of
 from kubeflow_volcano.apply.crds.steps import CrdSteps
 from kubeflow_volcano.apply.fields.ceded import Pointer
 from kubeflow_volcano.apply.graph import CRD_KIND
@@ -53,7 +53,6 @@ class CrdSender:
         self._progress = progress
         self._check = check
         self._deadline = deadline
-        self._steps = CrdSteps(cluster, deadline, progress)
         self._changing = {
             (obj["spec"]["group"], obj["spec"]["names"]["kind"])
             for ref, obj in objects.items()
@@ -63,10 +62,10 @@ class CrdSender:
     def send(self, obj: Object, found: Found) -> ObjectOutcome:
         """Send one normalized object; a refusal is an outcome, not an exception."""
         if obj["kind"] == CRD_KIND and found.live:
-            change = change_of(obj, found.live, FIELD_MANAGER)
-            if change is None:
+            steps = self._steps(obj, found.live)
+            if steps is None:
                 return self._send(obj, found)
-            return self._foretell(obj, found, change) if self._check else self._send_crd(obj, found)
+            return self._foretell(obj, found, steps) if self._check else self._send_crd(obj, found)
         outcome = self._send(obj, found)
         if not self._check:
             return self._when_known(outcome, obj, found)
@@ -90,38 +89,65 @@ class CrdSender:
         """Whether an object was refused by the schema of a CRD that this run changes."""
         return (outcome.ref.group, outcome.ref.kind) in self._changing and bool(_BY_SCHEMA.match(outcome.reason))
 
-    def _foretell(self, obj: Object, found: Found, change: CrdChange) -> ObjectOutcome:
+    def _steps(self, obj: Object, live: Object) -> CrdSteps | None:
+        change = change_of(obj, live, FIELD_MANAGER)
+        if change is None:
+            return None
+        return CrdSteps(self._cluster, obj, live, change, deadline=self._deadline, progress=self._progress)
+
+    def _foretell(self, obj: Object, found: Found, steps: CrdSteps) -> ObjectOutcome:
         """What a run would do: a dry run would be refused, because the steps before it are missing."""
-        live = found.live or {}
-        words = []
+        live, change = found.live or {}, steps.change
+        ref, words = Ref.of(obj), []
         if change.stored:
-            count = self._steps.count(obj, live, change)
+            try:
+                count = steps.count()
+            except ApiError as error:
+                return _failed(ref, found, f"its objects cannot be listed: {error}")
             number = "all objects" if count is None else counted(count, "object")
             words.append(f"stored versions migrated: {number} from {', '.join(change.stored)} to {change.storage}")
         if change.drops_conversion:
             words.append("conversion by webhook removed")
-        ref, said = Ref.of(obj), "; ".join(words)
+        said = "; ".join(words)
         self._progress(f"{ref}: {said}")
         after = {**live, **obj, "metadata": {**live["metadata"], **obj["metadata"]}}
         return ObjectOutcome(ref, Action.CHANGED, live, after, said, uid=found.uid)
 
     def _send_crd(self, obj: Object, found: Found) -> ObjectOutcome:
-        """Take the steps and send; again where others restored what was dropped, as a slow injector does."""
+        """Take the steps, send, and see that every object can be read; else the old versions come back.
+
+        It begins again where others restored what was dropped, as a slow injector does, and where an object was stored
+        in an old version after all, as by another API server that had not seen the change yet.
+        """
         ref, live = Ref.of(obj), found.live
-        outcome = ObjectOutcome(ref, Action.FAILED, None, None, uid=found.uid)
-        for _ in range(_TRIES):
-            try:
-                if live:
-                    self._steps.run(obj, live, partial(self._send_first, found.ceded))
+        send_first = partial(self._send_first, found.ceded)
+        moving, reason = None, ""
+        try:
+            for _ in range(_TRIES):
+                if live and (steps := self._steps(obj, live)):
+                    steps.prepare(send_first)
+                    moving = steps
                 outcome = self._send(obj, found)
-                if outcome.action is not Action.FAILED or not outcome.reason.startswith(f"{_REFUSED} "):
+                reason = outcome.reason
+                if outcome.action is not Action.FAILED:
+                    lost = moving.unreadable() if moving else ""
+                    if not (moving and lost):
+                        return outcome
+                    moving.put_back(send_first)
+                    reason = f"not every object can be read without the versions that are to go: {lost}"
+                    self._progress(f"{ref}: {reason}; they are back")
+                elif not reason.startswith(f"{_REFUSED} "):
                     return outcome
                 live = self._cluster.get(ref)
-            except ApiError as error:
-                return ObjectOutcome(ref, Action.FAILED, None, None, str(error), uid=found.uid)
-        return outcome
+        except ApiError as error:
+            reason = str(error)
+        return _failed(ref, found, reason)
 
     def _send_first(self, ceded: tuple[Pointer, ...], crd: Object, live: Object) -> None:
         outcome = self._send(crd, Found(Presence.DIFFERS, live, uid=live["metadata"]["uid"], ceded=ceded))
         if outcome.action is Action.FAILED:
             raise ApiError(0, "Refused", f"{Ref.of(crd)} with both versions: {outcome.reason}")
+
+
+def _failed(ref: Ref, found: Found, reason: str) -> ObjectOutcome:
+    return ObjectOutcome(ref, Action.FAILED, None, None, reason, uid=found.uid)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 
-from kubeflow_volcano.apply.crds.change import CrdChange, change_of, intermediate, storage_hash, storage_version
+from kubeflow_volcano.apply.crds.change import MARK, CrdChange, intermediate
 from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.connection import TABLE
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.edit import edit
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.stored_versions import lost_version, readable_version, storage_version
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.progress import Progress
@@ -21,151 +24,261 @@ __all__ = ["CrdSteps"]
 _PARALLEL = 8
 _PAGE = 500
 _POLL_SECONDS = 0.2
-_SERVED_SECONDS = 60.0
+_EFFECT_SECONDS = 60.0
 _OTHER_SERVERS_SECONDS = 2.0
 """How long other API servers of the same cluster may take to see a change of a CRD."""
 _PASS_SECONDS = 2.0
+_UNMOVED_SECONDS = 60.0
+"""How long objects may stay as they were stored, after the last one that was stored again."""
 _REWRITE_SECONDS = 300.0
 """How long objects may be refused, by a webhook without an answer, after the last one that was stored again."""
+_MOST_TIMES = 3
+"""Passes that count an object as stored again: one that others change all the time must not keep a run from its end."""
 _MOST_SHOWN = 5
 
 
 class CrdSteps:
-    """The steps for all CRDs of one run; used by several threads at once."""
+    """The steps of `change` for one CRD, from `live`, as it was found, to `declared`, the normalized one."""
 
-    def __init__(self, cluster: Cluster, deadline: Deadline, progress: Progress) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        declared: Object,
+        live: Object,
+        change: CrdChange,
+        *,
+        deadline: Deadline,
+        progress: Progress,
+    ) -> None:
         self._cluster = cluster
+        self._declared = declared
+        self._live = live
+        self.change = change
         self._deadline = deadline
         self._progress = progress
+        self._ref = Ref.of(declared)
+        self._before: Mapping[str, Object] = {}
+        self._times = Counter[str]()
 
-    def run(self, declared: Object, live: Object, send: Callable[[Object, Object], None]) -> None:
-        """Prepare the live CRD for the declared one; nothing happens where nothing is needed.
+    def count(self) -> int | None:
+        """How many objects would be stored again; None where no version of them is served.
+
+        Raises:
+            ApiError: they cannot be listed.
+        """
+        version = readable_version(self._live)
+        return len(self._objects(version)) if version else None
+
+    def prepare(self, send: Callable[[Object, Object], None]) -> None:
+        """Take all steps before the declared CRD is sent.
 
         Args:
-            declared: the normalized CRD.
-            live: the CRD as it was found.
             send: applies the first of two CRDs instead of the second; raises ApiError where it is refused.
 
         Raises:
-            ApiError: a step was refused, or objects could not be stored again; the next run resumes.
+            ApiError: a step was refused, objects could not be listed or stored again, or some that were there are
+                missing; the old versions stay in the CRD, and the next run resumes.
         """
-        change = change_of(declared, live, FIELD_MANAGER)
-        if change is None:
-            return
-        ref = Ref.of(declared)
+        change = self.change
         if change.stored:
-            if change.moves:
-                self._progress(f"{ref}: objects are stored in {change.storage} from now on")
-                send(intermediate(declared, live), live)
-            self._await_storage(declared, change.storage)
-            if change.moves:
-                self._deadline.pause(_OTHER_SERVERS_SECONDS)
-            self._rewrite_all(declared, change)
-            self._forget(ref, change)
+            if version := readable_version(self._live):
+                self._before = self._objects(version)
+            self._progress(f"{self._ref}: objects are stored in {change.storage} from now on")
+            send(intermediate(self._declared, self._live), self._live)
+            self._await(change.storage, marked=True)
+            self._deadline.pause(_OTHER_SERVERS_SECONDS)
+            self._rewrite_all()
+            self._forget()
         if change.drops_conversion:
-            self._drop_conversion(ref)
-            self._progress(f"{ref}: conversion by webhook removed, as the new version declares none")
+            self._drop_conversion()
+            self._progress(f"{self._ref}: conversion by webhook removed, as the new version declares none")
 
-    def count(self, declared: Object, live: Object, change: CrdChange) -> int | None:
-        """How many objects would be stored again; None where the API server cannot list them."""
-        served = [item["name"] for item in live["spec"]["versions"] if item["served"]]
-        version = change.storage if change.storage in served else served[0] if served else ""
+    def unreadable(self) -> str:
+        """Once the API server goes by the declared CRD: why it cannot read every object; empty if it can.
+
+        Raises:
+            ApiError: that is unknown, or objects are missing.
+        """
+        version = readable_version(self._declared)
+        if not (self.change.stored and version):
+            return ""
         try:
-            pages = self._cluster.pages(*_kind(declared, version), size=_PAGE, brief=True, deadline=self._deadline)
-            return sum(len(page.items) for page in pages)
-        except ApiError:
-            return None
+            self._await(version, marked=False)
+            found = self._objects(version)
+        except ApiError as error:
+            if lost_version(error.message):
+                return str(error)
+            raise
+        self._compare(found)
+        return ""
 
-    def _await_storage(self, crd: Object, version: str) -> None:
-        """Wait until the API server serves the version, and stores objects in it.
+    def put_back(self, send: Callable[[Object, Object], None]) -> None:
+        """Bring the old versions back, so that every object can be read; `send` is as in `prepare`.
+
+        Raises:
+            ApiError: the API server refused it.
+        """
+
+        def remember(live: Object) -> bool:
+            found = live["status"]["storedVersions"]
+            live["status"]["storedVersions"] = [*dict.fromkeys((*self.change.stored, *found))]
+            return True
+
+        send(intermediate(self._declared, self._live), self._live)
+        edit(self._cluster, self._ref, remember, manager=FIELD_MANAGER, deadline=self._deadline, subresource="status")
+
+    def _await(self, version: str, *, marked: bool) -> None:
+        """Wait until the API server goes by a CRD that has `MARK`, or by one that does not.
 
         Raises:
             ApiError: it does not in time.
         """
-        api_version, kind = _kind(crd, version)
-        wanted = storage_hash(crd, version)
-        for _ in self._deadline.at_most(_SERVED_SECONDS).every(_POLL_SECONDS):
+        api_version, kind = self._kind(version)
+        for _ in self._deadline.at_most(_EFFECT_SECONDS).every(_POLL_SECONDS):
             try:
-                answer = self._cluster.request("GET", f"/apis/{api_version}", deadline=self._deadline)
+                path = self._cluster.resource(api_version, kind, refresh=True).path()
+                answer = self._cluster.request("GET", path, query={"limit": "1"}, accept=TABLE, deadline=self._deadline)
             except ApiError as error:
                 if error.status != HTTPStatus.NOT_FOUND:
                     raise
                 continue
-            found = [item for item in answer["resources"] if item["kind"] == kind and "/" not in item["name"]]
-            if found and found[0].get("storageVersionHash", wanted) == wanted:
-                self._cluster.resource(api_version, kind, refresh=True)
+            if (MARK in {column["name"] for column in answer["columnDefinitions"]}) is marked:
                 return
-        raise ApiError(0, "NotStored", f"objects of kind {kind} are not stored in {api_version} yet")
+        missing = "does not store them in that version yet" if marked else "goes by an earlier CRD still"
+        raise ApiError(0, "NotStored", f"objects of kind {kind} in {api_version}: the API server {missing}")
 
-    def _rewrite_all(self, crd: Object, change: CrdChange) -> None:
+    def _rewrite_all(self) -> None:
         """Store every object again, until a pass over all of them finds none in another version.
 
         Raises:
-            ApiError: objects were refused.
+            ApiError: objects were refused, are as they were stored before, or are missing.
         """
-        ref, total = Ref.of(crd), 0
-        limit = self._deadline.at_most(_REWRITE_SECONDS)
+        storage = self.change.storage
+        limit, unmoved_limit = (self._deadline.at_most(each) for each in (_REWRITE_SECONDS, _UNMOVED_SECONDS))
         for _ in limit.every(_PASS_SECONDS):
-            stored, refused = self._rewrite(crd, change.storage, total)
-            total += stored
+            found, stored, refused = self._rewrite()
             lasting = [error for _, error in refused if not (error.webhook_unanswered or error.transient)]
             if lasting or (refused and limit.passed):
-                raise _refusal(ref, change.storage, refused)
+                raise _refusal(self._ref, storage, refused)
             if stored:
                 limit.renew()
+                unmoved_limit.renew()
             elif not refused:
-                self._progress(f"{ref}: stored versions migrated: {counted(total, 'object')} to {change.storage}")
-                return
-        raise ApiError(0, "NotStored", f"{ref}: objects are still written in {', '.join(change.stored)}")
+                unmoved = self._unmoved(found)
+                if not unmoved:
+                    self._compare(found)
+                    self._before = found
+                    number = counted(len(self._times), "object")
+                    self._progress(f"{self._ref}: stored versions migrated: {number} to {storage}")
+                    return
+                if unmoved_limit.passed:
+                    raise ApiError(0, "NotStored", f"{self._ref}: {self._words(unmoved)} not stored again in {storage}")
+        raise ApiError(0, "NotStored", f"{self._ref}: objects are still written in {', '.join(self.change.stored)}")
 
-    def _rewrite(self, crd: Object, version: str, before: int) -> tuple[int, Sequence[tuple[Ref, ApiError]]]:
-        """One pass: how many objects were stored in another version, and which were refused."""
-        api_version, kind = _kind(crd, version)
-        stored, refused = 0, list[tuple[Ref, ApiError]]()
+    def _rewrite(self) -> tuple[Mapping[str, Object], int, Sequence[tuple[Ref, ApiError]]]:
+        """One pass: the objects by UID as they are now, how many of them were stored again, and which were refused."""
+        api_version, kind = self._kind(self.change.storage)
+        found, stored, refused = dict[str, Object](), 0, list[tuple[Ref, ApiError]]()
 
-        def rewrite(item: Object) -> bool | tuple[Ref, ApiError]:
+        def rewrite(item: Object) -> Object | tuple[Ref, ApiError] | None:
             """An empty patch: the API server writes the object only if its stored form differs."""
-            ref = Ref(api_version, kind, item["metadata"].get("namespace", ""), item["metadata"]["name"])
+            ref = Ref.of(item)
             try:
-                after = self._cluster.patch(ref, {}, brief=True, deadline=self._deadline)
+                patched = self._cluster.patch(ref, {}, brief=True, deadline=self._deadline)
             except ApiError as error:
-                return False if error.status == HTTPStatus.NOT_FOUND else (ref, error)
-            return bool(after["metadata"]["resourceVersion"] != item["metadata"]["resourceVersion"])
+                return None if error.status == HTTPStatus.NOT_FOUND else (ref, error)
+            return {**item, "metadata": patched["metadata"]}
 
         for page in self._cluster.pages(api_version, kind, size=_PAGE, brief=True, deadline=self._deadline):
-            answers = in_parallel(rewrite, page.items, _PARALLEL)
-            stored += sum(answer is True for answer in answers)
-            refused += [answer for answer in answers if isinstance(answer, tuple)]
+            for item, answer in zip(page.items, in_parallel(rewrite, page.items, _PARALLEL), strict=True):
+                if isinstance(answer, tuple):
+                    refused.append(answer)
+                elif answer:
+                    uid = item["metadata"]["uid"]
+                    found[uid] = answer
+                    if _version(answer) != _version(item) and self._times[uid] < _MOST_TIMES:
+                        stored += 1
+                        self._times[uid] += 1
             if stored:
                 self._deadline.renew()
-                self._progress(f"{Ref.of(crd)}: {counted(before + stored, 'object')} stored in {version}")
-        return stored, refused
+                number = counted(len(self._times), "object")
+                self._progress(f"{self._ref}: {number} stored in {self.change.storage}")
+        return found, stored, refused
 
-    def _forget(self, ref: Ref, change: CrdChange) -> None:
+    def _unmoved(self, found: Mapping[str, Object]) -> list[Ref]:
+        """Objects that must have been stored in another version before, and have not been written since."""
+        if not self.change.moves:
+            return []
+        both = self._before.keys() & found.keys()
+        return sorted(Ref.of(found[uid]) for uid in both if _version(found[uid]) == _version(self._before[uid]))
+
+    def _compare(self, found: Mapping[str, Object]) -> None:
+        """Check that every object is found that was there before the first step, but for those that others deleted.
+
+        Raises:
+            ApiError: some exist, and are not found.
+        """
+        missing = [self._before[uid] for uid in self._before.keys() - found.keys()]
+        api_version, kind = self._kind(readable_version(self._declared) or self.change.storage)
+        lost = []
+        for item in missing:
+            meta = item["metadata"]
+            ref = Ref(api_version, kind, meta.get("namespace", ""), meta["name"])
+            live = self._cluster.get(ref, deadline=self._deadline)
+            if live and live["metadata"]["uid"] == meta["uid"]:
+                lost.append(ref)
+        if lost:
+            raise ApiError(0, "Missing", f"{self._ref}: {self._words(sorted(lost))} not listed any more")
+        if missing:
+            self._before = {uid: item for uid, item in self._before.items() if uid in found}
+            self._progress(f"{self._ref}: {counted(len(missing), 'object')} deleted by others meanwhile")
+
+    def _words(self, refs: Sequence[Ref]) -> str:
+        names = few([f"{ref.namespace}/{ref.name}".lstrip("/") for ref in refs], _MOST_SHOWN)
+        number = f"{len(refs)} of {counted(len(self._before), 'object')}"
+        return f"{number} ({names}) {'is' if len(refs) == 1 else 'are'}"
+
+    def _objects(self, version: str) -> Mapping[str, Object]:
+        """The metadata of all objects of the kind, by UID."""
+        found: dict[str, Object] = {}
+        api_version, kind = self._kind(version)
+        self._cluster.resource(api_version, kind, refresh=True)
+        for page in self._cluster.pages(api_version, kind, size=_PAGE, brief=True, deadline=self._deadline):
+            if page.restarted:
+                found.clear()
+            found |= {item["metadata"]["uid"]: item for item in page.items}
+        return found
+
+    def _forget(self) -> None:
         """Remove the versions from status.storedVersions, in which no object is stored any more."""
 
         def reduce(live: Object) -> bool:
             storage = storage_version(live)
-            if storage != change.storage:
-                raise ApiError(0, "Changed", f"{ref} was changed by others meanwhile, and stores in {storage} again")
+            if storage != self.change.storage:
+                raise ApiError(
+                    0, "Changed", f"{self._ref} was changed by others meanwhile, and stores in {storage} again"
+                )
             stored = live["status"]["storedVersions"]
-            live["status"]["storedVersions"] = [name for name in stored if name not in change.stored]
+            live["status"]["storedVersions"] = [name for name in stored if name not in self.change.stored]
             return True
 
-        edit(self._cluster, ref, reduce, manager=FIELD_MANAGER, deadline=self._deadline, subresource="status")
+        edit(self._cluster, self._ref, reduce, manager=FIELD_MANAGER, deadline=self._deadline, subresource="status")
 
-    def _drop_conversion(self, ref: Ref) -> None:
+    def _drop_conversion(self) -> None:
         """Remove the conversion as a whole, with what injectors added to it."""
 
         def drop(live: Object) -> bool:
             live["spec"]["conversion"] = {"strategy": "None"}
             return True
 
-        edit(self._cluster, ref, drop, manager=FIELD_MANAGER, deadline=self._deadline)
+        edit(self._cluster, self._ref, drop, manager=FIELD_MANAGER, deadline=self._deadline)
+
+    def _kind(self, version: str) -> tuple[str, str]:
+        return f"{self._declared['spec']['group']}/{version}", self._declared["spec"]["names"]["kind"]
 
 
-def _kind(crd: Object, version: str) -> tuple[str, str]:
-    return f"{crd['spec']['group']}/{version}", crd["spec"]["names"]["kind"]
+def _version(item: Object) -> str:
+    return str(item["metadata"]["resourceVersion"])
 
 
 def _refusal(crd: Ref, version: str, refused: Sequence[tuple[Ref, ApiError]]) -> ApiError:

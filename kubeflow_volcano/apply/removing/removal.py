@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from kubeflow_volcano.apply.crds.change import storage_version
 from kubeflow_volcano.apply.graph import CRD_KIND
 from kubeflow_volcano.apply.removing import wording
 from kubeflow_volcano.apply.removing.ending import drop_finalizers, wait_for_end
@@ -15,6 +14,7 @@ from kubeflow_volcano.apply.result import Action, ObjectOutcome
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.stored_versions import storage_version
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.problems import Problem

@@ -19,12 +19,13 @@ from kubeflow_volcano.cluster.api.errors import UNTRUSTED, ApiError, from_respon
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import ProblemsError
 
-__all__ = ["BRIEF", "BRIEF_LIST", "WHOLE", "Connection"]
+__all__ = ["BRIEF", "BRIEF_LIST", "TABLE", "WHOLE", "Connection"]
 
 WHOLE = "application/json"
 BRIEF = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json"
 BRIEF_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1, application/json"
-"""Accept headers: the whole object, its metadata only, and a list of metadata only."""
+TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
+"""Accept headers: the whole object, its metadata only, a list of metadata only, and a list as kubectl prints it."""
 
 _CONNECT_SECONDS = 5.0
 _READ_SECONDS = 35.0  # above the server's own timeout of mutating requests (34 s), so that its answer arrives

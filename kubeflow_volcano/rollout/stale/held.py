@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from kubeflow_volcano.apply.crds.change import storage_version
 from kubeflow_volcano.apply.graph import CRD_KIND
 from kubeflow_volcano.apply.removing.wording import kubectl
 from kubeflow_volcano.catalog.model import Component
@@ -13,6 +12,7 @@ from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.finalizers import CRD_CLEANUP, domain_of, known_controller, nearest_group
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.cluster.readiness import assess
+from kubeflow_volcano.cluster.stored_versions import storage_version
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.text import few
 

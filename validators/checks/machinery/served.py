@@ -6,11 +6,13 @@ from functools import partial
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import State, assess
+from kubeflow_volcano.cluster.stored_versions import lost_version, way_back
 from kubeflow_volcano.text import counted
 from kubeflow_volcano.validators.core.check import check
 from kubeflow_volcano.validators.core.facts import Facts
-from kubeflow_volcano.validators.core.outcome import Outcome, Severity, Status, failed
-from kubeflow_volcano.validators.core.resources import APISERVICES, SERVICES
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, Status, errored, failed
+from kubeflow_volcano.validators.core.resources import APISERVICES, CRDS, SERVICES
+from kubeflow_volcano.validators.reading.permissions import as_yaml
 from kubeflow_volcano.validators.subjects import crds, services
 from kubeflow_volcano.validators.subjects.issues import Issue, age, verdict
 
@@ -34,7 +36,7 @@ def crds_served(facts: Facts) -> Outcome:
         return failed("NothingExpected", "the chosen components have no CRD.", todo=todo)
     return verdict(
         crds.issues(facts, names),
-        [Ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name) for name in names],
+        [_crd(name) for name in names],
         claim=f"{counted(len(names), 'CRD')} established and served.",
         expected="Established=True, NamesAccepted=True, listed in discovery",
     )
@@ -91,4 +93,58 @@ def _unavailable(apiservice: Object, facts: Facts) -> Issue | None:
     return issue("NoEndpoint", message, "see why its pods are not ready.", services.behind(live, facts))
 
 
-CHECKS = (crds_served, apiservices_available)
+@check("B9", "kinds-listable", severity=Severity.BLOCKER, reads=(CRDS, crds.LISTINGS))
+def kinds_listable(facts: Facts) -> Outcome:
+    """Every object of every expected CRD can be listed.
+
+    Otherwise neither controllers nor backups see any object of the kind, and no namespace can be deleted, because the
+    namespace controller lists what is in it. If an object is stored in a version that the CRD lacks, the CRD must get
+    that version back, until a roll-out has stored every object in another one. A conversion webhook that does not
+    answer hides the objects, too.
+    """
+    found = facts.read(crds.LISTINGS)
+    looked_at = [_crd(name) for name in sorted(facts.expectations.crds) if facts.get(CRDS, "", name)]
+    if found.refused and not found.errors:
+        rules = [rule for rule in kinds_listable.rules_for(found.refused) if rule.verb == "list"]
+        return errored(
+            "Forbidden",
+            f"whether their objects can be listed could not be seen: you may not list {', '.join(found.refused)}.",
+            expected="the right to list each kind of the release; metadata alone is read",
+            objects=[_crd(name) for name in found.refused],
+            todo=f"grant these rules:\n{as_yaml(rules)}",
+        )
+    return verdict(
+        [_unlisted(name, error, facts) for name, error in sorted(found.errors.items())],
+        looked_at,
+        claim=f"the objects of {counted(len(looked_at), 'CRD')} can be listed.",
+        expected="an answer to kubectl get KIND -A",
+    )
+
+
+def _unlisted(name: str, error: str, facts: Facts) -> Issue:
+    ref = _crd(name)
+    issue = partial(Issue, "B9", Status.FAIL, ref)
+    if version := lost_version(error):
+        return issue(
+            "VersionLost",
+            f"no object of {name} can be listed: one is stored in {version}, which the CRD lacks ({error}).",
+            f"put {version} back into the CRD with these commands, then run playbooks/install.yml, which stores every "
+            f"object again and removes {version}.",
+            changes=way_back(name, version),
+        )
+    spec = (facts.get(CRDS, "", name) or {"spec": {}})["spec"]
+    conversion = (spec.get("conversion") or {}).get("webhook") or {}
+    service = (conversion.get("clientConfig") or {}).get("service") or {}
+    message = f"objects of {name} cannot be listed: {error}."
+    if "conversion webhook" in error and service:
+        backend = Ref("v1", "Service", service["namespace"], service["name"])
+        todo = f"see why {backend}, which converts them, does not answer."
+        return issue("NoConversion", message, todo, because=(frozenset({ref, backend}),))
+    return issue("NotListed", message, f"remove the cause until kubectl get {name} -A answers.")
+
+
+def _crd(name: str) -> Ref:
+    return Ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name)
+
+
+CHECKS = (crds_served, apiservices_available, kinds_listable)

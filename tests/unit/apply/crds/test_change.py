@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.apply.crds.change import CrdChange, change_of, intermediate, storage_hash
+from kubeflow_volcano.apply.crds.change import MARK, CrdChange, change_of, intermediate
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.stored_versions import readable_version
 
 MANAGER = "kubeflow-volcano"
 WEBHOOK = {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": {"caBundle": "Cg=="}}}
@@ -44,6 +45,7 @@ def test_a_crd_that_keeps_its_versions_needs_nothing() -> None:
         (live("v1", "v2", storage="v1", stored=["v1"]), True),
         (live("v1", storage="v1", stored=["v1"]), True),
         (live("v1", "v2", storage="v2", stored=["v1", "v2"]), False),
+        (live("v1", "v2", storage="v1", stored=["v2", "v1"]), False),
     ],
 )
 def test_stored_versions_that_disappear_are_migrated(found: Object, moves: bool) -> None:  # noqa: FBT001  a parameter
@@ -105,7 +107,22 @@ def test_the_intermediate_crd_has_the_declared_conversion_if_there_is_one() -> N
     assert intermediate(crd("v2", storage="v2", conversion=own), found)["spec"]["conversion"] == own
 
 
-def test_the_hash_of_a_storage_version_is_that_of_discovery() -> None:
-    """Deployments in apps/v1, as every API server shows them since 1.16."""
-    deployments = {"spec": {"group": "apps", "names": {"kind": "Deployment"}}}
-    assert storage_hash(deployments, "v1") == "8aSe+NMegvE="
+def test_the_intermediate_crd_shows_by_a_column_that_it_is_in_effect() -> None:
+    own = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
+    declared = crd("v2", storage="v2")
+    declared["spec"]["versions"][0]["additionalPrinterColumns"] = [own]
+    between = intermediate(declared, live("v1", "v2", storage="v1", stored=["v1"]))
+    columns = {item["name"]: item.get("additionalPrinterColumns", []) for item in between["spec"]["versions"]}
+    assert columns["v2"][0] == own
+    assert [item["name"] for item in columns["v2"]] == ["Age", MARK]
+    assert columns["v2"][1]["priority"] == 1
+    assert columns["v1"] == []
+    assert declared["spec"]["versions"][0]["additionalPrinterColumns"] == [own]
+
+
+@pytest.mark.parametrize(("served", "wanted"), [({"v1", "v2"}, "v2"), ({"v1"}, "v1"), (set(), "")])
+def test_objects_are_read_in_the_version_they_are_stored_in_if_it_is_served(served: set[str], wanted: str) -> None:
+    found = crd("v1", "v2", storage="v2")
+    for item in found["spec"]["versions"]:
+        item["served"] = item["name"] in served
+    assert readable_version(found) == wanted

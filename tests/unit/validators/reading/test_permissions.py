@@ -110,13 +110,22 @@ def test_where_another_scheduler_makes_the_gangs_its_groups_take_the_place_of_vo
     groups = {f"{verb} podgroups.scheduling.x-k8s.io" for verb in ("create", "delete", "list", "watch")}
     assert {rule for rules in other.values() for rule in rules} - {
         rule for rules in volcano.values() for rule in rules
-    } == groups
-    assert groups <= other[place]
+    } == {*groups, "list elasticquotas.scheduling.x-k8s.io"}
+    assert groups <= other[place] | other[""]
 
 
-def test_without_probes_nothing_is_needed_of_the_groups_of_another_gang_scheduler() -> None:
+def test_without_probes_the_groups_of_another_gang_scheduler_are_only_listed() -> None:
+    """B9 lists the objects of every expected CRD."""
     found = of_gang_scheduler("scheduler-plugins", read_only=True)
-    assert not [rule for rules in found.values() for rule in rules if "podgroups" in rule]
+    asked = [rule for rules in found.values() for rule in rules if "podgroups" in rule]
+    assert asked == ["list podgroups.scheduling.x-k8s.io"]
+
+
+def test_the_kind_of_every_expected_crd_is_listed() -> None:
+    found = placed(CHECKS, EXPECTED, probe_namespace="", read_only=True)[""]
+    kinds = {f"{rule.resource}.{rule.group}" for rule in found if rule.verb == "list"}
+    assert EXPECTED.crds
+    assert kinds >= set(EXPECTED.crds)
 
 
 def test_rights_are_printed_for_the_gang_scheduler_that_is_named() -> None:
