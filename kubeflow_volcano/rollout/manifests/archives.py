@@ -13,13 +13,15 @@ import tempfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 __all__ = ["DAMAGED", "MOST_BYTES", "is_archive", "is_compressed", "plain_bytes", "top_of", "unpack"]
 
 MOST_BYTES = 1 << 29
 """Of a source, packed or unpacked; the largest release has 27 MB in 1,600 members."""
 _MOST_MEMBERS = 100_000
+_MOST_LEVELS = 100
+"""Of directories inside each other; the deepest release has 14."""
 
 _TARS = (".tar.gz", ".tgz", ".tar")
 _GZIP = b"\x1f\x8b"
@@ -35,7 +37,15 @@ DAMAGED = (tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAError)
 
 def is_archive(file: Path) -> bool:
     """Whether a file is a tar archive, or has the name of one."""
-    return file.name.endswith(_TARS) or tarfile.is_tarfile(file)
+    if file.name.endswith(_TARS):
+        return True
+    try:
+        with _strictly(), tarfile.open(file, tarinfo=_Entry):
+            return True
+    except _Sparse:
+        return True
+    except DAMAGED:
+        return False
 
 
 def is_compressed(file: Path) -> bool:
@@ -59,7 +69,7 @@ def top_of(folder: Path) -> Path:
 def unpack(archive: Path, folder: Path) -> None:
     """Unpack all members into the empty `folder`; raises one of DAMAGED, and has then unpacked a part at most."""
     root = Path(os.path.realpath(folder))
-    with _decompressed(archive, beside=root.parent) as stream, _tar(stream) as tar:
+    with _decompressed(archive, beside=root.parent) as stream, _strictly(), _tar(stream) as tar:
         _extract(tar, root)
         _require_end(stream, tar.offset)
     _require_links_inside(root)
@@ -84,9 +94,39 @@ def _decompressed(archive: Path, beside: Path) -> Iterator[IO[bytes]]:
         yield plain
 
 
+class _Sparse(tarfile.ExtractError):
+    """A member whose file is written by a map: no release has one, and a map may lead anywhere."""
+
+
+class _Entry(tarfile.TarInfo):
+    """A header that is refused before its map of a sparse file is read, and when it would lead backwards."""
+
+    def _refuse(self, *read: object) -> NoReturn:
+        # A header of pax is read with the member that it is about.
+        member = next((item for item in read if isinstance(item, tarfile.TarInfo)), self)
+        raise _Sparse(f"{member.name} is a sparse file")
+
+    _proc_sparse = _proc_gnusparse_00 = _proc_gnusparse_01 = _proc_gnusparse_10 = _refuse
+
+    def _block(self, count: int) -> int:
+        # Python before 3.11.14, 3.12.12 and 3.13.6 goes back by a negative size, without end (CVE-2025-8194).
+        if count < 0:
+            raise tarfile.ExtractError(f"{self.name} has the size {count}")
+        return -(-count // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE
+
+
+@contextlib.contextmanager
+def _strictly() -> Iterator[None]:
+    """What tarfile and the system raise for odd headers, such as a path with a null byte, is damage as well."""
+    try:
+        yield
+    except (ValueError, IndexError, OverflowError, RecursionError) as error:
+        raise tarfile.ReadError(f"a header that cannot be used ({str(error) or type(error).__name__})") from error
+
+
 def _tar(stream: IO[bytes]) -> tarfile.TarFile:
     try:
-        return tarfile.open(fileobj=stream, mode="r:")
+        return tarfile.open(fileobj=stream, mode="r:", tarinfo=_Entry)
     except tarfile.ReadError as error:
         raise tarfile.ReadError("it is not a tar archive") from error
 
@@ -111,6 +151,8 @@ def _extract(tar: tarfile.TarFile, root: Path) -> None:
         total += member.size
         if number >= _MOST_MEMBERS or total > MOST_BYTES:
             raise tarfile.ExtractError(_too_large())
+        if name.count("/") >= _MOST_LEVELS:
+            raise tarfile.ExtractError(f"{name[:60]}… has more than {_MOST_LEVELS} levels")
         if name.startswith("/") or name.partition("/")[0] == "..":
             raise tarfile.ExtractError(f"{member.name} is outside of the archive")
         if not (member.isfile() or member.isdir() or member.issym()):

@@ -10,11 +10,13 @@ import tarfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.manifests import archives
+from kubeflow_volcano.rollout.manifests.archives import is_archive
 from kubeflow_volcano.rollout.manifests.trees import Trees, content_sum, keep_plain
 
 TEXT = b"apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n"
@@ -238,3 +240,70 @@ def test_a_compressed_file_is_kept_without_its_compression(tmp_path: Path) -> No
     with pytest.raises(InvalidInput, match="cannot be unpacked"):
         keep_plain(packed, tmp_path / "other")
     assert left(tmp_path / "other") == []
+
+
+def header(path: Path, **fields: Any) -> tarfile.TarInfo:
+    """A member of that path, with these fields."""
+    entry = tarfile.TarInfo(str(path))
+    for name, value in fields.items():
+        setattr(entry, name, value)
+    return entry
+
+
+def sparse_by_pax(version: str, **more: str) -> tarfile.TarInfo:
+    major, _, minor = version.partition(".")
+    records = {"GNU.sparse.major": major, "GNU.sparse.minor": minor, "GNU.sparse.name": "v/a", "GNU.sparse.size": "9"}
+    return header(Path("v/a"), size=512, pax_headers={**records, **more})
+
+
+def old_sparse(text: bytes) -> bytes:
+    """A member of GNU's own kind for sparse files, with this in the place of its map."""
+    entry = bytearray(header(Path("v/a"), size=512).tobuf(tarfile.GNU_FORMAT))
+    entry[156:157] = b"S"
+    entry[386 : 386 + len(text)] = text
+    entry[148:156] = b"%06o\0 " % (sum(entry[:148]) + 8 * 32 + sum(entry[156:512]))
+    return bytes(entry) + bytes(512)
+
+
+OLD_MAP = b"00000000001\0" * 2 + bytes(72) + b"\1" + b"77777777777\0"
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (header(Path("v", *["a"] * 3000)), "more than 100 levels"),
+        (header(Path("v", *["a"] * 101)), "more than 100 levels"),
+        (header(Path("v", "a" * 300)), "too long"),
+        (header(Path("v/a\0b"), pax_headers={"path": "v/a\0b"}), "cannot be used"),
+        (sparse_by_pax("1.0"), "v/a is a sparse file|is a sparse file"),
+        (sparse_by_pax("0.1", **{"GNU.sparse.map": "0,9223372036854775807"}), "is a sparse file"),
+        (sparse_by_pax("0.0", **{"GNU.sparse.numblocks": "1", "GNU.sparse.offset": "-1"}), "is a sparse file"),
+        (old_sparse(OLD_MAP), "is a sparse file"),
+        (old_sparse(b""), "is a sparse file"),
+    ],
+    ids=lambda item: item if isinstance(item, str) else "",
+)
+@pytest.mark.parametrize("name", ["a.tar", "a.bin"])
+def test_an_odd_header_is_damage_and_no_traceback(
+    tmp_path: Path, content: tarfile.TarInfo | bytes, why: str, name: str
+) -> None:
+    whole = io.BytesIO()
+    with tarfile.open(fileobj=whole, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        if isinstance(content, tarfile.TarInfo):
+            tar.addfile(content, io.BytesIO(bytes(content.size)))
+        else:
+            whole.write(content)
+            tar.offset += len(content)
+    (tmp_path / name).write_bytes(whole.getvalue())
+    assert is_archive(tmp_path / name)
+    with pytest.raises(InvalidInput, match=f"cannot be unpacked.*{why}"):
+        Trees(tmp_path / "trees").unpacked(tmp_path / name)
+
+
+def test_a_size_below_zero_ends_the_reading(tmp_path: Path) -> None:
+    entry = bytearray(header(Path("v/a")).tobuf(tarfile.GNU_FORMAT))
+    entry[124:136] = b"\xff" * 10 + b"\xfe\x00"  # -512 in base 256
+    entry[148:156] = b"%06o\0 " % (sum(entry[:148]) + 8 * 32 + sum(entry[156:512]))
+    (tmp_path / "a.tar").write_bytes(bytes(entry) * 2 + bytes(1024))
+    with pytest.raises(InvalidInput, match="cannot be unpacked"):
+        Trees(tmp_path / "trees").unpacked(tmp_path / "a.tar")
