@@ -260,6 +260,10 @@ def definition(plural: str, kind: str, scope: str = "Namespaced") -> Object:
     }
 
 
+def in_days(number: int) -> str:
+    return f"{datetime.now(UTC) + timedelta(days=number):%Y-%m-%dT%H:%M:%SZ}"
+
+
 def of_cert_manager(kind: str, name: str, **rest: Any) -> Object:
     meta = {"name": name, "namespace": "default"}
     return {"apiVersion": "cert-manager.io/v1", "kind": kind, "metadata": meta, **rest}
@@ -268,16 +272,9 @@ def of_cert_manager(kind: str, name: str, **rest: Any) -> Object:
 def test_certificates_and_their_foreign_owner(kubeconfig: Path, cluster: Cluster) -> None:
     """cert-manager's own kinds, whose objects are written by hand, as if a Helm release had brought them."""
     kinds = [definition(*names) for names in (("certificates", "Certificate"), ("issuers", "Issuer"))]
-    data = {"tls.crt": base64.b64encode(authority()).decode(), "tls.key": "", "ca.crt": ""}
-    secret = {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": "kfv-tls", "namespace": "default"},
-        "data": data,
-    }
     spec = {"secretName": "kfv-tls", "issuerRef": {"name": "own"}}
     issuer = of_cert_manager("Issuer", "own", spec={"selfSigned": {}}, status=ISSUED)
-    certificate = of_cert_manager("Certificate", "kfv", spec=spec, status=ISSUED)
+    certificate = of_cert_manager("Certificate", "kfv", spec=spec, status=ISSUED | {"notAfter": in_days(80)})
 
     def judged() -> tuple[str, str]:
         found = outcomes(kubeconfig, "B7", profile=CERT_MANAGER, timing=Timing(grace_seconds=3600.0))["B7"]
@@ -286,11 +283,9 @@ def test_certificates_and_their_foreign_owner(kubeconfig: Path, cluster: Cluster
     with made(cluster, *kinds):
         until(lambda: len(cluster.kinds("cert-manager.io/v1")) == len(kinds))
         with made(cluster, issuer, certificate) as (own, issued):
-            assert judged() == ("fail", "NoSecret")
-            with made(cluster, secret) as (kept,):
-                assert judged() == ("pass", "AsClaimed")
-                cluster.patch(Ref.of(kept), {"data": {"ca.crt": None}})
-                assert judged() == ("fail", "KeysMissing")
+            assert judged() == ("pass", "AsClaimed")
+            cluster.patch(Ref.of(issued), {"status": {"notAfter": in_days(2)}})
+            assert judged() == ("fail", "EndsSoon")
             cluster.patch(Ref.of(issued), {"status": {"conditions": []}})
             cluster.patch(Ref.of(own), {"status": {"conditions": []}})
             assert judged() == ("warn", "IssuerNotReady")  # young, and may yet come

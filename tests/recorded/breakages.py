@@ -8,7 +8,6 @@ from dataclasses import replace
 import yaml
 
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.validators.checks.machinery.certificates import TLS_SECRETS
 from kubeflow_volcano.validators.checks.machinery.webhook_answers import WEBHOOK_ANSWERS
 from kubeflow_volcano.validators.checks.network.access import FOREIGN_ACCESS
 from kubeflow_volcano.validators.checks.network.sign_in import SIGN_IN
@@ -306,8 +305,8 @@ def published(p: Planting) -> None:
 
 
 def certificate_unready(p: Planting) -> None:
-    if not p.facts.known(TLS_SECRETS):
-        raise Absent("Certificate")
+    if "cert-manager" not in p.facts.expectations.components:
+        raise Absent("cert-manager")
     item = _first(p, CERTIFICATES, lambda _: True)
     p.change(CERTIFICATES, _path(item), lambda found: condition(found, "Ready", "False", p.ago(LONG_AGO)))
 

@@ -13,7 +13,7 @@ from kubeflow_volcano.validators.checks import CHECKS
 from kubeflow_volcano.validators.checks.meta.meta import RUN
 from kubeflow_volcano.validators.core.check import FAMILIES, Check
 from kubeflow_volcano.validators.core.facts import Probe
-from kubeflow_volcano.validators.core.rights import BACKENDS, HOMES, VOLCANO_HOME, Rule
+from kubeflow_volcano.validators.core.rights import HOMES, VOLCANO_HOME, Rule
 from kubeflow_volcano.validators.hosts import CHECKS as HOST_CHECKS
 from kubeflow_volcano.validators.language.catalog import ENGLISH
 from kubeflow_volcano.validators.language.speaking import padded, paragraphs, say, speaking, translated
@@ -135,17 +135,21 @@ def _properties(item: Check, name: Callable[[str], str], code: Callable[[str], s
 
 def _rules(rules: Iterable[Rule], code: Callable[[str], str]) -> str:
     """Permissions on the Kubernetes API: verbs by resource."""
-    verbs: dict[tuple[str, str], dict[str, None]] = {}
+    verbs: dict[tuple[str, tuple[str, ...], str], dict[str, None]] = {}
     for rule in rules:
-        verbs.setdefault((rule.plural_group, rule.namespace), {})[rule.verb] = None
+        verbs.setdefault((rule.plural_group, rule.names, rule.namespace), {})[rule.verb] = None
     return "; ".join(
-        f"{', '.join(words)} {code(resource)}{_within(namespace, code)}"
-        for (resource, namespace), words in verbs.items()
+        f"{', '.join(words)} {code(resource)}{_called(names, code)}{_within(namespace, code)}"
+        for (resource, names, namespace), words in verbs.items()
     )
 
 
+def _called(names: Sequence[str], code: Callable[[str], str]) -> str:
+    return f" {', '.join(map(code, names))}" if names else ""
+
+
 def _within(namespace: str, code: Callable[[str], str]) -> str:
-    if namespace in {BACKENDS, HOMES, VOLCANO_HOME}:
+    if namespace in {HOMES, VOLCANO_HOME}:
         return say(" in {namespace}", namespace=translated(namespace))
     return say(" in {namespace}", namespace=code(namespace)) if namespace else ""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 import yaml
@@ -12,10 +13,10 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.validators.checks import CHECKS
-from kubeflow_volcano.validators.core.check import Check
+from kubeflow_volcano.validators.core.check import Check, natural
 from kubeflow_volcano.validators.core.expectations import Expectations
 from kubeflow_volcano.validators.core.rights import Rule
-from kubeflow_volcano.validators.reading.permissions import for_gang, placed
+from kubeflow_volcano.validators.reading.permissions import for_gang, uses
 from kubeflow_volcano.validators.run.options import AUTO, Options, expectations_of
 from kubeflow_volcano.validators.run.selection import select
 from kubeflow_volcano.validators.subjects.gang.operators import OPERATORS
@@ -67,6 +68,7 @@ def render(options: Options, account: str) -> str:
     )
     if not (options.probe_namespace or options.read_only) and any(item.probe for item in checks):
         head += _OWN_SPACE
+    head += "".join(f"{line}\n" for line in _what_for(rules))
     return head + yaml.safe_dump_all(manifests(rules, namespace, name), sort_keys=False, explicit_start=True, width=120)
 
 
@@ -77,29 +79,31 @@ def rules_of(options: Options) -> Mapping[str, AbstractSet[Rule]]:
         InvalidInput: the options are invalid.
     """
     expectations, _ = expectations_of(options, None)
-    return _needed(options, expectations)[1]
+    return {where: rules.keys() for where, rules in _needed(options, expectations)[1].items()}
 
 
-def _needed(options: Options, expectations: Expectations) -> tuple[Sequence[Check], Mapping[str, AbstractSet[Rule]]]:
-    """The checks of a run, and the rules that they need."""
+def _needed(
+    options: Options, expectations: Expectations
+) -> tuple[Sequence[Check], Mapping[str, Mapping[Rule, Sequence[str]]]]:
+    """The checks of a run, and the rules that they need, each with the checks that need it."""
     chosen = [item for item in select(CHECKS, options.select) if not item.opt_in or item.opt_in in options.asked]
     checks = for_gang(chosen, expectations.gang)
-    rules = placed(checks, expectations, probe_namespace=options.probe_namespace, read_only=options.read_only)
+    rules = uses(checks, expectations, probe_namespace=options.probe_namespace, read_only=options.read_only)
     return checks, rules
 
 
 def _with_release_detection(
-    rules: Mapping[str, AbstractSet[Rule]], expectations: Expectations
-) -> Mapping[str, AbstractSet[Rule]]:
+    rules: Mapping[str, Mapping[Rule, Sequence[str]]], expectations: Expectations
+) -> Mapping[str, Mapping[Rule, Sequence[str]]]:
     """The rules, with those that a run needs to detect the release."""
     homes = expectations.namespaces & {item.ref.namespace for item in OPERATORS.values()}
     if _OPERATORS in rules[""]:
         return rules
-    return {**rules, **{home: {*rules.get(home, ()), _OPERATORS} for home in homes}}
+    return {**rules, **{home: {**rules.get(home, {}), _OPERATORS: ()} for home in homes}}
 
 
 def manifests(
-    rules: Mapping[str, AbstractSet[Rule]], namespace: str, name: str, *, role: str = NAME
+    rules: Mapping[str, Collection[Rule]], namespace: str, name: str, *, role: str = NAME
 ) -> Iterator[Object]:
     """Roles and bindings named `role` for rules by namespace, for the ServiceAccount of that namespace and name."""
     for where, wanted in rules.items():
@@ -118,12 +122,33 @@ def manifests(
 
 
 def _policies(rules: Iterable[Rule]) -> Iterator[Object]:
-    """The rules; those of one API group with the same verbs are joined."""
-    verbs: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    """The rules; those of one API group with the same verbs are joined, and those of named objects by these names."""
+    verbs: defaultdict[tuple[str, str, bool], set[str]] = defaultdict(set)
+    single: defaultdict[tuple[str, str, bool], set[str]] = defaultdict(set)
     for rule in rules:
-        verbs[rule.group, rule.resource].add(rule.verb)
-    resources: defaultdict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
-    for (group, resource), words in sorted(verbs.items()):
-        resources[group, tuple(sorted(words))].append(resource)
-    for (group, allowed), names in resources.items():
-        yield {"apiGroups": [group], "resources": names, "verbs": list(allowed)}
+        verbs[rule.group, rule.resource, bool(rule.names)].add(rule.verb)
+        single[rule.group, rule.resource, bool(rule.names)].update(rule.names)
+    resources: defaultdict[tuple[str, tuple[str, ...], tuple[str, ...]], list[str]] = defaultdict(list)
+    for key, words in sorted(verbs.items()):
+        group, resource, _ = key
+        resources[group, tuple(sorted(words)), tuple(sorted(single[key]))].append(resource)
+    for (group, allowed, names), plurals in resources.items():
+        named = {"resourceNames": list(names)} if names else {}
+        yield {"apiGroups": [group], "resources": plurals, **named, "verbs": list(allowed)}
+
+
+def _what_for(found: Mapping[str, Mapping[Rule, Sequence[str]]]) -> Iterator[str]:
+    """Comments that say which checks need which rule."""
+    yield "# What each right is for, by check:"
+    for where, rules in found.items():
+        if rules:
+            yield f"# - in {f'namespace {where}' if where else 'all namespaces'}"
+        for rule, ids in sorted(rules.items(), key=lambda item: (item[0].plural_group, item[0].verb, item[0].names)):
+            yield from textwrap.wrap(
+                f"{rule}: {' '.join(sorted(ids, key=natural)) or 'every run'}",
+                width=118,
+                initial_indent="#     ",
+                subsequent_indent="#       ",
+                break_long_words=False,
+                break_on_hyphens=False,
+            )

@@ -81,12 +81,6 @@ class Expectations:
         """Namespaces of the chosen components, without kube-system."""
         return self.namespaces - {"kube-system"}
 
-    @property
-    def backends(self) -> frozenset[str]:
-        """Namespaces with the workloads of components that have webhooks: their backends."""
-        answering = frozenset(self.webhooks.values())
-        return frozenset(ref.namespace for ref, component in self.workloads.items() if component in answering)
-
 
 def expect(
     release: str,

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["BACKENDS", "HOMES", "VOLCANO_HOME", "Rule"]
-
-BACKENDS = "the namespaces of webhook backends"
-"""Placeholder in a rule for the namespaces with the webhook backends of the chosen components."""
+__all__ = ["HOMES", "VOLCANO_HOME", "Rule"]
 
 HOMES = "the namespaces of the release"
 """Placeholder in a rule for the namespaces of the chosen components, without kube-system."""
@@ -20,14 +17,16 @@ VOLCANO_HOME = "the namespace of Volcano"
 class Rule:
     """One RBAC rule that the caller must be granted; the core group is empty.
 
-    `namespace` is the namespace in which it applies, `BACKENDS`, `HOMES` or `VOLCANO_HOME`. A rule without one applies
-    cluster-wide; for probes and dry runs it applies in the probe namespace, where one is given.
+    `namespace` is the namespace in which it applies, `HOMES` or `VOLCANO_HOME`. A rule without one applies
+    cluster-wide; for probes and dry runs it applies in the probe namespace, where one is given. With `names` only the
+    objects of these names are meant.
     """
 
     verb: str
     group: str
     resource: str
     namespace: str = ""
+    names: tuple[str, ...] = ()
 
     @property
     def plural_group(self) -> str:
@@ -35,4 +34,5 @@ class Rule:
         return f"{self.resource}.{self.group}" if self.group else self.resource
 
     def __str__(self) -> str:
-        return f"{self.verb} {self.plural_group}" + (f" in {self.namespace}" if self.namespace else "")
+        named = f" {', '.join(self.names)}" if self.names else ""
+        return f"{self.verb} {self.plural_group}{named}" + (f" in {self.namespace}" if self.namespace else "")

@@ -16,7 +16,7 @@ from kubeflow_volcano.validators.core.check import Check
 from kubeflow_volcano.validators.core.expectations import Expectations
 from kubeflow_volcano.validators.core.facts import Evidence, Fact, Probe, Read, Unread
 from kubeflow_volcano.validators.core.resources import NAMESPACES, NODES, RESOURCES
-from kubeflow_volcano.validators.core.rights import BACKENDS, HOMES, VOLCANO_HOME, Rule
+from kubeflow_volcano.validators.core.rights import HOMES, VOLCANO_HOME, Rule
 
 __all__ = [
     "CLUSTER_SCOPED",
@@ -27,6 +27,7 @@ __all__ = [
     "missing_for_probes",
     "missing_for_reading",
     "placed",
+    "uses",
 ]
 
 CLUSTER_SCOPED = frozenset(
@@ -58,8 +59,8 @@ DRY_RUN_NAMESPACE = "default"
 _OF_EVERY_CLUSTER = frozenset({"default", "kube-node-lease", "kube-public", "kube-system"})
 _API = "authorization.k8s.io/v1"
 _AT_ONCE = 8
-_ONLY_FOR_OWN_NAMESPACE = frozenset({"namespaces", "resourcequotas", "serviceaccounts"})
-_UNASKED = frozenset({BACKENDS, HOMES, VOLCANO_HOME, APPLIED_OBJECTS.namespace})
+_ONLY_FOR_OWN_NAMESPACE = frozenset({"leases", "namespaces", "resourcequotas", "serviceaccounts"})
+_UNASKED = frozenset({HOMES, VOLCANO_HOME, APPLIED_OBJECTS.namespace})
 """Where a right is needed in namespaces that need not be there; the refusal itself says what is missing."""
 _ALWAYS = (NAMESPACES.listing, NODES.listing)
 _VOLCANOS_DOMAIN = "volcano.sh"
@@ -80,7 +81,11 @@ def allowed(cluster: Cluster, rules: Collection[Rule], *, namespace: str = "", u
         resource, _, subresource = rule.resource.partition("/")
         where = "" if rule.plural_group in CLUSTER_SCOPED else rule.namespace or namespace
         attributes = {"verb": rule.verb, "group": rule.group, "resource": resource, "subresource": subresource}
-        spec: dict[str, Any] = {"resourceAttributes": attributes | ({"namespace": where} if where else {})}
+        attributes |= {"namespace": where} if where else {}
+        return all(granted(attributes | ({"name": name} if name else {})) for name in rule.names or ("",))
+
+    def granted(attributes: Mapping[str, str]) -> bool:
+        spec: dict[str, Any] = {"resourceAttributes": attributes}
         if user:
             of_namespace = f"system:serviceaccounts:{user.split(':')[2]}"
             spec |= {"user": user, "groups": ["system:serviceaccounts", of_namespace, "system:authenticated"]}
@@ -133,8 +138,16 @@ def placed(
 
     What every authenticated user may do on any cluster (discovery, /readyz, asking for one's own rights) is not named.
     """
-    found: defaultdict[str, set[Rule]] = defaultdict(set)
-    found[""].update(_ALWAYS)
+    found = uses(checks, expectations, probe_namespace=probe_namespace, read_only=read_only)
+    return {where: found[where].keys() for where in found}
+
+
+def uses(
+    checks: Iterable[Check], expectations: Expectations, *, probe_namespace: str, read_only: bool
+) -> Mapping[str, Mapping[Rule, Sequence[str]]]:
+    """The rules of `placed`, each with the ids of the checks that need it; those of every run have none."""
+    found: defaultdict[str, dict[Rule, list[str]]] = defaultdict(dict)
+    found[""] |= {rule: [] for rule in _ALWAYS}
     for check in checks:
         if check.component not in {"", *expectations.components} or (check.probe and read_only):
             continue
@@ -142,16 +155,21 @@ def placed(
             left_out = _of_the_other_mode(rule, probe_namespace) if check.probe else read_only and _is_dry_run(rule)
             if not left_out:
                 for where in _places(rule, check, expectations, probe_namespace):
-                    found[where].add(replace(rule, namespace=""))
+                    users = found[where].setdefault(replace(rule, namespace=""), [])
+                    if check.id not in users and rule not in _ALWAYS:
+                        users.append(check.id)
     everywhere = found[""]
-    return {where: rules if not where else rules - everywhere for where, rules in sorted(found.items())}
+    for where, rules in found.items():
+        for rule in [item for item in rules if where and item in everywhere]:
+            everywhere[rule] += [id_ for id_ in rules.pop(rule) if id_ not in everywhere[rule]]
+    return dict(sorted(found.items()))
 
 
 def _places(rule: Rule, check: Check, expectations: Expectations, probe_namespace: str) -> Collection[str]:
     if rule.plural_group in CLUSTER_SCOPED:
         return ("",)
-    if rule.namespace in {BACKENDS, HOMES}:
-        return expectations.backends if rule.namespace == BACKENDS else expectations.homes
+    if rule.namespace == HOMES:
+        return expectations.homes
     if rule.namespace:  # one that is not expected has nothing in it to read
         where = expectations.scheduler.namespace if rule.namespace == VOLCANO_HOME else rule.namespace
         return {*expectations.namespaces, *_OF_EVERY_CLUSTER, APPLIED_OBJECTS.namespace} & {where}
@@ -232,5 +250,10 @@ def _forbidden(missing: Sequence[Rule], namespace: str) -> Unread:
 def as_yaml(rules: Iterable[Rule]) -> str:
     """The rules as in a ClusterRole, one line each."""
     return "\n".join(
-        f"- {{apiGroups: ['{rule.group}'], resources: ['{rule.resource}'], verbs: ['{rule.verb}']}}" for rule in rules
+        f"- {{apiGroups: ['{rule.group}'], resources: ['{rule.resource}'], {_named(rule)}verbs: ['{rule.verb}']}}"
+        for rule in rules
     )
+
+
+def _named(rule: Rule) -> str:
+    return f"resourceNames: [{', '.join(map(repr, rule.names))}], " if rule.names else ""

@@ -47,11 +47,12 @@ class Probing:
         if not held:
             return {}
         known = all(item.cause.kind == APISERVICES.kind for item in held)
+        found = "; ".join(item.found for item in held)
+        todo = " ".join(dict.fromkeys(item.todo for item in held))
         why = Unread(
             "NamespacesStay",
-            f"it takes a namespace of its own, which could not be deleted: {'; '.join(item.found for item in held)}.",
-            f"{' '.join(dict.fromkeys(item.todo.capitalize() for item in held))} Or let the probes stay in a namespace "
-            "that exists (--probe-namespace, validation_probe_namespace).",
+            f"it takes a namespace of its own, which could not be deleted: {found}.",
+            f"{todo} Or let probes stay in a namespace that exists (--probe-namespace, validation_probe_namespace).",
             ("B2",) if known else (),
         )
         self.progress("no probe makes a namespace, because none could be deleted")

@@ -17,7 +17,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.validators.core.facts import Fact, Facts, Read
 from kubeflow_volcano.validators.core.outcome import Cause, Status
 from kubeflow_volcano.validators.core.resources import CERTIFICATES, PODS, SERVICES
-from kubeflow_volcano.validators.core.rights import BACKENDS, Rule
+from kubeflow_volcano.validators.core.rights import VOLCANO_HOME, Rule
 from kubeflow_volcano.validators.subjects import renewal, services, trust
 from kubeflow_volcano.validators.subjects.interception import LISTS, webhook_ref
 from kubeflow_volcano.validators.subjects.issues import Issue
@@ -83,8 +83,29 @@ def decoded(text: str) -> bytes:
         return b""
 
 
+_VOLCANOS, _KUBEFLOWS = "volcano-admission-secret", "kubeflow"
+_SERVING: Mapping[str, tuple[str, ...]] = {
+    "queues.scheduling.volcano.sh": (_VOLCANOS,),
+    "experiments.kubeflow.org": ("katib-webhook-cert",),
+    "inferenceservices.serving.kserve.io": ("kserve-webhook-server-cert",),
+    "poddefaults.kubeflow.org": ("poddefaults-webhook-certs", "webhook-certs"),
+    "pvcviewers.kubeflow.org": ("webhook-server-cert",),
+    "scheduledworkflows.kubeflow.org": ("kfp-api-webhook-cert", "webhook-server-tls"),
+}
+"""By a CRD of their component, the Secrets with which webhooks are served and in which no authority's key is, as the
+manifests of the releases name them. Those that the training operator, Trainer and JobSet write have one (ca.key;
+open-policy-agent/cert-controller, pkg/rotator), and so have cert-manager's and Istio's: nobody may read these here."""
+
+
+def _homes(facts: Facts) -> Mapping[str, frozenset[str]]:
+    """Names of the Secrets that may be read, by namespace."""
+    every = frozenset(name for names in _SERVING.values() for name in names)
+    home = facts.expectations.scheduler.namespace
+    return {_KUBEFLOWS: every - {_VOLCANOS}, home: frozenset({_VOLCANOS}) | (every if home == _KUBEFLOWS else set())}
+
+
 def certificates(cluster: Cluster, facts: Facts) -> Mapping[Ref, tuple[bytes, ...]]:
-    """Public certificates of webhook backends, from every Secret that their pods mount. No key is kept."""
+    """Public certificates of webhook backends, from the Secrets of `_SERVING` that their pods mount. No key is kept."""
     simulated = {ref for item in facts.known(SIMULATED_WEBHOOKS) for ref in item.services}
     services_called = {
         ref
@@ -108,7 +129,7 @@ def _served_with(cluster: Cluster, facts: Facts, ref: Ref) -> Iterator[bytes]:
         for volume in pod["spec"].get("volumes") or ()
         if "secret" in volume
     }
-    for name in sorted(names):
+    for name in sorted(names & _homes(facts).get(ref.namespace, frozenset())):
         secret = cluster.get(Ref("v1", "Secret", ref.namespace, name)) or {}
         if pem := decoded((secret.get("data") or {}).get("tls.crt", "")):
             yield pem
@@ -119,7 +140,10 @@ SERVING_CERTIFICATES = Fact[Mapping[Ref, tuple[bytes, ...]]](
     certificates,
     {},
     reads=(*LISTS, SERVICES, PODS, SIMULATED_WEBHOOKS),
-    needs=(Rule("get", "", "secrets", BACKENDS),),
+    needs_with=tuple(
+        (crd, Rule("get", "", "secrets", VOLCANO_HOME if _VOLCANOS in names else _KUBEFLOWS, names))
+        for crd, names in _SERVING.items()
+    ),
 )
 """Public certificates (PEM) that backends of webhooks may serve, by Service."""
 

@@ -49,12 +49,14 @@ def _certificate(make: Making) -> None:
     leaf = issued("kubeflow.example.org", middle, ("kubeflow.example.org",))
     data = {"tls.crt": pem(leaf[0], middle[0]), "tls.key": b"none", "ca.crt": pem(root[0])}
     encoded = {name: base64.b64encode(text).decode() for name, text in data.items()}
+    times = {"notBefore": leaf[0].not_valid_before_utc, "notAfter": leaf[0].not_valid_after_utc}
+    valid = {name: f"{moment:%Y-%m-%dT%H:%M:%SZ}" for name, moment in times.items()}
     issuer = {"name": "company", "kind": "ClusterIssuer"}
     spec = {"secretName": "gateway-tls", "dnsNames": ["kubeflow.example.org"], "issuerRef": issuer}
     make.apply(
         obj("v1", "Secret", "istio-system/gateway-tls", type="Opaque", data=encoded),
         obj("cert-manager.io/v1", "ClusterIssuer", "company", spec={"ca": {"secretName": "company"}}, status=_ready()),
-        obj("cert-manager.io/v1", "Certificate", "istio-system/gateway-tls", spec=spec, status=_ready()),
+        obj("cert-manager.io/v1", "Certificate", "istio-system/gateway-tls", spec=spec, status=_ready() | valid),
     )
 
 

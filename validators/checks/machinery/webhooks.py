@@ -36,7 +36,7 @@ def webhooks_sound(facts: Facts) -> Outcome:
     be. The rules are those of the API server; what cannot be verified is a warning with the reason. A failing webhook
     rejects every request that it intercepts. The backend writes the caBundle at its start; what renews a certificate
     depends on what makes it, and the finding has the commands. A Secret that a Job made stays away when it is only
-    deleted.
+    deleted. Of certificates only those are read whose Secret holds no authority's key; B4 calls all webhooks.
     """
     looked_at = [Ref.of(item) for item in webhooks.configurations(facts)]
     if not looked_at and not facts.expectations.webhooks:
@@ -68,7 +68,7 @@ def _sound(facts: Facts) -> str:
     known = facts.known(webhooks.SERVING_CERTIFICATES)
     unchecked = sorted({str(ref) for ref in services if ref not in known and ref not in simulated})
     if unchecked:
-        note += f" The certificate of {few(unchecked)} is in no Secret and was not checked."
+        note += f" The certificate of {few(unchecked)} is in no Secret that is read, and was not checked."
     return note
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,9 @@ DEX = Ref("apps/v1", "Deployment", "auth", "dex")
 CONFIGURATION = Ref("v1", "ConfigMap", "auth", "dex")
 
 _KEY = "config.yaml"
+_PASSWORDS = ("dex-passwords",)
+"""The Secrets with hashes, as upstream and the roll-out call them. For others that feed Dex's environment, such as that
+with the secrets of clients, no right is asked; a variable of theirs with a hash needs one, which the finding names."""
 _PUBLISHED = b"12341234"  # in upstream's README
 
 
@@ -61,7 +64,7 @@ def sign_in(cluster: Cluster, facts: Facts) -> SignIn | None:
     users = _named(configuration.get("staticPasswords"), "email")
     hashes = {user["email"]: user.get("hash", "") for user in users}
     if wanted := {user["hashFromEnv"] for user in users if "hashFromEnv" in user}:
-        environment = dict(_environment(cluster, container_of(dex), wanted))
+        environment = _environment(cluster, container_of(dex), wanted)
         hashes |= {user["email"]: environment.get(user["hashFromEnv"], "") for user in users if "hashFromEnv" in user}
     return SignIn(
         emails=tuple(hashes),
@@ -85,20 +88,26 @@ def _named(entries: Any, key: str) -> list[Mapping[str, Any]]:
     return [item for item in entries or () if isinstance(item, dict) and item.get(key)]
 
 
-def _environment(cluster: Cluster, container: Object, wanted: set[str]) -> Iterator[tuple[str, str]]:
-    """Names and values of the wanted variables; those of `env` come last, because they win."""
-    for source in container.get("envFrom") or ():
-        if "secretRef" in source:
-            prefix = source.get("prefix", "")
-            found = _secret(cluster, source["secretRef"]["name"])
-            yield from ((prefix + key, value) for key, value in found.items() if prefix + key in wanted)
+def _environment(cluster: Cluster, container: Object, wanted: set[str]) -> Mapping[str, str]:
+    """Names and values of the wanted variables. Those of `env` win, then the last source that has one.
+
+    The Secrets that are known to hold hashes are read first, and others only while a variable is missing.
+    """
+    found: dict[str, str] = {}
     for entry in container.get("env") or ():
-        if entry["name"] not in wanted:
-            continue
-        if reference := (entry.get("valueFrom") or {}).get("secretKeyRef"):
-            yield entry["name"], _secret(cluster, reference["name"]).get(reference["key"], "")
-        else:
-            yield entry["name"], entry.get("value", "")
+        if entry["name"] in wanted:
+            reference = (entry.get("valueFrom") or {}).get("secretKeyRef")
+            found[entry["name"]] = (
+                _secret(cluster, reference["name"]).get(reference["key"], "") if reference else entry.get("value", "")
+            )
+    sources = [source for source in reversed(container.get("envFrom") or ()) if "secretRef" in source]
+    for source in sorted(sources, key=lambda item: item["secretRef"]["name"] not in _PASSWORDS):
+        if wanted <= found.keys():
+            break
+        prefix = source.get("prefix", "")
+        values = _secret(cluster, source["secretRef"]["name"]).items()
+        found = {prefix + key: value for key, value in values if prefix + key in wanted} | found
+    return found
 
 
 def _secret(cluster: Cluster, name: str) -> Mapping[str, str]:
@@ -125,6 +134,9 @@ SIGN_IN = Fact[SignIn | None](
     sign_in,
     None,
     reads=(DEPLOYMENTS,),
-    needs=tuple(Rule("get", "", plural, DEX.namespace) for plural in ("configmaps", "secrets")),
+    needs=(
+        Rule("get", "", "configmaps", DEX.namespace, (CONFIGURATION.name,)),
+        Rule("get", "", "secrets", DEX.namespace, _PASSWORDS),
+    ),
 )
 """Who may sign in through Dex; None where there is no Dex."""

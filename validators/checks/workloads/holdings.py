@@ -5,11 +5,10 @@ from __future__ import annotations
 import contextlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from http import HTTPStatus
 
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.api.connection import BRIEF
 from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
 from kubeflow_volcano.cluster.applied_objects import APPLIED_OBJECTS, parse
 from kubeflow_volcano.cluster.objects import Ref
@@ -26,7 +25,7 @@ from kubeflow_volcano.validators.core.resources import (
     STORAGE_CLASSES,
     VALIDATING_WEBHOOKS,
 )
-from kubeflow_volcano.validators.core.rights import BACKENDS, HOMES, Rule
+from kubeflow_volcano.validators.core.rights import HOMES, Rule
 from kubeflow_volcano.validators.reading.permissions import as_yaml
 from kubeflow_volcano.validators.subjects import crds, workloads
 
@@ -39,7 +38,6 @@ _NEEDS = (
     *(Rule("list", _RBAC, plural) for plural in ("clusterrolebindings", "clusterroles")),
     *(Rule("list", _RBAC, plural, HOMES) for plural in ("rolebindings", "roles")),
     Rule("get", "", "configmaps", APPLIED_OBJECTS.namespace),
-    Rule("get", "", "secrets", BACKENDS),
 )
 """For the kinds that every profile holds, besides those that the snapshot holds anyway."""
 _HELD_BY_OWNER = {
@@ -61,7 +59,6 @@ _HELD_WITH_ISTIO = (
     Rule("list", "policy", "poddisruptionbudgets"),
     Rule("list", "scheduling.k8s.io", "priorityclasses"),
     Rule("list", "", "persistentvolumeclaims"),
-    Rule("get", "", "secrets", HOMES),
     *(Rule("list", _RBAC, plural, "kube-system") for plural in ("rolebindings", "roles")),
     Rule("list", "", "configmaps", "default"),
 )
@@ -77,14 +74,14 @@ _NEEDS_WITH = (
 
 _PARALLEL = 6
 _REFUSED = {HTTPStatus.FORBIDDEN, HTTPStatus.UNAUTHORIZED}
-_SECRET = "Secret"  # noqa: S105  a kind
-"""The right to list Secrets includes their contents, so the check gets the metadata of each by its name."""
+_SECRETS = ("v1", "Secret")
+"""Not looked for: who may see whether a Secret exists may read it. Pods say which one they lack (C6)."""
 _DEFAULT = "default"
 _PARTLY_READ = frozenset({CONFIGMAPS})
 """The snapshot has only some of these."""
 
-_Lot = tuple[str, str, str]
-"""What is looked for together: apiVersion, kind, and of Secrets the namespace, as rights to them are given by that."""
+_Lot = tuple[str, str]
+"""What is looked for together: apiVersion and kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +100,11 @@ class Holdings:
 
 
 def _holdings(cluster: Cluster, facts: Facts) -> Holdings:
-    source, expected, unknown = _expected(cluster, facts)
+    source, named, unknown = _expected(cluster, facts)
+    expected = {ref: part for ref, part in named.items() if (ref.api_version, ref.kind) != _SECRETS}
     lots: dict[_Lot, list[Ref]] = defaultdict(list)
     for ref in expected:
-        lots[ref.api_version, ref.kind, ref.namespace if ref.kind == _SECRET else ""].append(ref)
+        lots[ref.api_version, ref.kind].append(ref)
     found = in_parallel(lambda refs: _absent(cluster, facts, refs), lots.values(), _PARALLEL)
     answers = dict(zip(lots, found, strict=True))
     unserved = {ref for lot, answer in answers.items() if answer is None for ref in lots[lot]}
@@ -164,11 +162,7 @@ def _absent(cluster: Cluster, facts: Facts, refs: Sequence[Ref]) -> set[Ref] | R
     resource = rule.plural_group
     if resource in facts.objects and resource not in _PARTLY_READ:
         return {ref for ref in refs if facts.get(resource, spaces[ref], ref.name) is None}
-    if first.kind == _SECRET:
-        rule = replace(rule, verb="get", namespace=first.namespace)
     try:
-        if first.kind == _SECRET:
-            return {ref for ref in refs if not _exists(cluster, served.path(spaces[ref], ref.name))}
         live = {
             (item["metadata"].get("namespace", ""), item["metadata"]["name"])
             for space in sorted({*spaces.values()})
@@ -179,16 +173,6 @@ def _absent(cluster: Cluster, facts: Facts, refs: Sequence[Ref]) -> set[Ref] | R
             return rule
         raise
     return {ref for ref in refs if (spaces[ref], ref.name) not in live}
-
-
-def _exists(cluster: Cluster, path: str) -> bool:
-    try:
-        cluster.request("GET", path, accept=BRIEF)
-    except ApiError as error:
-        if error.status == HTTPStatus.NOT_FOUND:
-            return False
-        raise
-    return True
 
 
 HELD = Fact[Holdings | None](
@@ -215,7 +199,8 @@ def inventory_complete(facts: Facts) -> Outcome:
 
     The list comes from the manifests themselves (a validation by inventory, or `--expected objects.json`, which
     `playbooks/plan.yml` writes), else from what the roll-out wrote down on the cluster, else from the catalog; the
-    finding says which. Only names are read. Apply the release again: what is there stays as it is.
+    finding says which. Only names are read, and Secrets are left out. Apply the release again: what is there stays as
+    it is.
     """
     found = facts.read(HELD)
     if found is None or not found.expected:

@@ -16,8 +16,15 @@ from kubeflow_volcano.validators.core.expectations import expect
 from kubeflow_volcano.validators.core.facts import Facts, Probe, Read
 from kubeflow_volcano.validators.core.outcome import Outcome, Severity, skipped
 from kubeflow_volcano.validators.core.resources import PODS
-from kubeflow_volcano.validators.core.rights import BACKENDS, Rule
-from kubeflow_volcano.validators.reading.permissions import for_gang, missing_for_probes, missing_for_reading, placed
+from kubeflow_volcano.validators.core.rights import HOMES, Rule
+from kubeflow_volcano.validators.reading.permissions import (
+    allowed,
+    as_yaml,
+    for_gang,
+    missing_for_probes,
+    missing_for_reading,
+    placed,
+)
 from kubeflow_volcano.validators.run.options import Options
 
 EXPECTED = expect("1.9.1")
@@ -68,8 +75,9 @@ def test_dry_runs_are_made_in_one_namespace() -> None:
     assert where(dry, read_only=True) == {}
 
 
-def test_secrets_are_read_where_webhooks_are_answered_from() -> None:
-    assert set(where(a_check(replace(GET_SECRETS, namespace=BACKENDS)))) == {"volcano-system", "kubeflow"}
+def test_what_is_read_in_the_namespaces_of_the_release_is_needed_in_these() -> None:
+    wanted = {"volcano-monitoring", "volcano-system", "kubeflow", "local-path-storage"}
+    assert set(where(a_check(replace(GET_SECRETS, namespace=HOMES)))) == wanted
 
 
 def test_what_belongs_to_a_namespace_or_component_that_is_not_expected_is_not_asked_for() -> None:
@@ -82,9 +90,13 @@ def test_what_lives_in_no_namespace_is_never_granted_in_one() -> None:
     assert where(probing, probe_namespace="team") == {"": {"patch persistentvolumes"}}
 
 
-def test_no_secret_and_no_log_is_read_everywhere() -> None:
-    everywhere = placed(CHECKS, expect("1.9.1", "full"), probe_namespace="", read_only=False)[""]
-    assert not [str(rule) for rule in everywhere if rule.resource in {"secrets", "pods/log"}]
+@pytest.mark.parametrize("release", ["1.6.1", "1.9.1", "26.03.1"])
+def test_secrets_are_read_by_name_and_no_log_everywhere(release: str) -> None:
+    found = placed(CHECKS, expect(release, "full"), probe_namespace="", read_only=False)
+    assert not [str(rule) for rule in found[""] if rule.resource in {"secrets", "pods/log"}]
+    secrets = {where: rule for where, rules in found.items() for rule in rules if rule.resource == "secrets"}
+    assert {"kubeflow", "volcano-system", "auth"} == secrets.keys()
+    assert [str(rule) for rule in secrets.values() if rule.verb != "get" or not rule.names] == []
 
 
 def test_a_read_only_run_may_change_nothing() -> None:
@@ -105,7 +117,7 @@ def test_where_another_scheduler_makes_the_gangs_its_groups_take_the_place_of_vo
     volcano = of_gang_scheduler("volcano", probe_namespace=place)
     other = of_gang_scheduler("scheduler-plugins", probe_namespace=place)
     gone = {rule for rules in volcano.values() for rule in rules} - {rule for rules in other.values() for rule in rules}
-    assert {rule for rule in gone if "volcano.sh" not in rule} == set()
+    assert {rule for rule in gone if "volcano.sh" not in rule} == {"get secrets volcano-admission-secret"}
     assert not [rule for rules in other.values() for rule in rules if "volcano" in rule]
     groups = {f"{verb} podgroups.scheduling.x-k8s.io" for verb in ("create", "delete", "list", "watch")}
     assert {rule for rules in other.values() for rule in rules} - {
@@ -133,6 +145,33 @@ def test_rights_are_printed_for_the_gang_scheduler_that_is_named() -> None:
     assert "scheduling.x-k8s.io" in text
     assert "volcano.sh" not in text
     assert "# Gang scheduler volcano (default" in rbac.render(Options(release="1.9.1"), "ci/validator")
+
+
+def test_each_right_is_printed_with_the_checks_that_need_it() -> None:
+    text = rbac.render(Options(release="1.9.1", select=("A4", "B3", "D1"), read_only=True), "ci/validator")
+    assert "# - in namespace volcano-system\n#     get secrets volcano-admission-secret: B3\n" in text
+    assert "#     list nodes: every run\n" in text
+    assert "#     list storageclasses.storage.k8s.io: D1\n" in text
+
+
+def test_a_right_to_single_objects_names_them_in_its_role() -> None:
+    roles = {item["metadata"].get("namespace"): item for item in documents(select=("B3",)) if "rules" in item}
+    named = {
+        "apiGroups": [""],
+        "resources": ["secrets"],
+        "resourceNames": ["volcano-admission-secret"],
+        "verbs": ["get"],
+    }
+    assert named in roles["volcano-system"]["rules"]
+    assert "resourceNames" not in str(roles[None])
+
+
+def test_every_object_of_a_right_is_asked_for(api: Any) -> None:
+    asked = reviewing(api)
+    rule = Rule("get", "", "secrets", "auth", ("a", "b"))
+    assert allowed(api.connect(), [rule]) == {rule: True}
+    assert [item["name"] for item in asked] == ["a", "b"]
+    assert as_yaml([rule]) == "- {apiGroups: [''], resources: ['secrets'], resourceNames: ['a', 'b'], verbs: ['get']}"
 
 
 def test_nothing_is_granted_twice() -> None:
