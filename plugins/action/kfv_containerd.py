@@ -164,7 +164,7 @@ class ActionModule(Action):
         )
 
     def _node(self) -> str:
-        return node_name(self.host, {"kubeflow_node_name": self.variable("kubeflow_node_name", "")})
+        return node_name(self.host, self.variables)
 
 
 def _judge(nodes: Mapping[str, Any]) -> dict[str, Any]:

@@ -72,7 +72,6 @@ class ActionModule(Action):
 
     def _plan(self, settings: Settings, hosts: Sequence[str]) -> dict[str, Any]:
         """Arguments of kfv_host_facts; those that differ from host to host are by host."""
-        variables = self.variables["hostvars"]
         own = settings.storage.mode != "existing"
         base = settings.storage.base_directory
         return {
@@ -80,14 +79,17 @@ class ActionModule(Action):
             "sysctls": [item.name for item in SYSCTLS],
             "names": list(dict.fromkeys(_mirrors(settings))),
             "connects": targets(
-                {host: str(variables[host].get("ansible_host") or host) for host in hosts},
-                self.variables["groups"].get("control_plane", []),
+                self._addresses(hosts),
+                self.groups.get("control_plane", []),
             ),
             "paths": {
-                host: {"volumes": str(variables[host].get("local_path_base_directory") or base)} if own else {}
+                host: {"volumes": str(self.variables_of(host).get("local_path_base_directory") or base)} if own else {}
                 for host in hosts
             },
         }
+
+    def _addresses(self, hosts: Sequence[str]) -> dict[str, str]:
+        return {host: str(self.variables_of(host).get("ansible_host") or host) for host in hosts}
 
     def _look(self, plan: Mapping[str, Any]) -> dict[str, Any]:
         """Facts of the host, or the trouble that kept it from answering, and when the question and the answer were."""
@@ -128,9 +130,9 @@ class ActionModule(Action):
         return {**result_of(report, "preflight: "), "repairs": offered}
 
     def _inventory(self, settings: Settings, hosts: Sequence[str], names: Sequence[str]) -> Inventory:
-        groups, variables = self.variables["groups"], self.variables["hostvars"]
+        groups = self.groups
         return Inventory(
-            hosts=tuple(_host(name, groups, variables[name]) for name in hosts),
+            hosts=tuple(_host(name, groups, self.variables_of(name)) for name in hosts),
             left_out=tuple(sorted({*hosts_of_cluster(groups)} - {*hosts})),
             kubernetes=settings.plan.kubernetes,
             architectures=settings.plan.architectures,
@@ -141,12 +143,12 @@ class ActionModule(Action):
             mirror_mode=settings.mirror.mode,
             mirror_names=tuple(names),
             storage_mode=settings.storage.mode,
-            addresses={name: str(variables[name].get("ansible_host") or name) for name in hosts},
+            addresses=self._addresses(hosts),
         )
 
     def _list(self, hosts: Sequence[str]) -> dict[str, Any]:
         """Print what kfv_host_repair did, would do, or could not undo: each once, with its hosts."""
-        answers = {host: self.variables["hostvars"][host].get(_REPAIRED) for host in hosts}
+        answers = {host: self.variables_of(host).get(_REPAIRED) for host in hosts}
         done, left = _grouped(answers, "done"), _grouped(answers, "left")
         heading = "would be done:" if self.check_mode else "done:"
         for line in (*_listed(heading, done), *_listed("left as it is:", left)):

@@ -21,8 +21,7 @@ class ActionModule(Action):
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Write and show the plan. Its verdict does not fail the task: the role's gate reads `exit_code`."""
         settings = with_schedule(self.settings_with_secrets(arguments["settings"]))
-        nodes = [str(name) for name in self.variables["groups"].get("nodes", ())]
-        found = plan(settings, show, nodes)
+        found = plan(settings, show, self.groups.get("nodes", ()))
         document = found.as_dict()
         files = {} if self.check_mode else write(settings.plan.directory, texts_of(found, document))
         display(f"\n{console.render(document, files)}")

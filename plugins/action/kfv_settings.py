@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from ansible.errors import AnsibleError
 
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, plain, show
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, show
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.redaction import without_logins
 from kubeflow_volcano.rollout.settings.hosts import (
@@ -34,20 +34,20 @@ class ActionModule(Action):
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return the settings as plain values; fail with every problem of them."""
         given = arguments["variables"]
-        variables, problems = _evaluated(self.variables, self.variable) if given is None else (plain(given), [])
+        variables, problems = _evaluated(self.variables) if given is None else (given, [])
         problems += _about_checks(variables)
         try:
             settings = parse(variables)
         except ProblemsError as error:
             problems += error.problems
         if given is None and self.variables.get("inventory_hostname") == "localhost":
-            hosts, more = _hosts(self.variables, problems)
-            problems += [*more, *validate_groups(self.variables["groups"], of_hosts=arguments["list_others"])]
+            hosts, more = self._hosts(problems)
+            problems += [*more, *validate_groups(self.groups, of_hosts=arguments["list_others"])]
             if not problems:
                 variables |= {"local_path_node_paths": node_paths(variables, hosts)}
         if problems:
             raise InvalidInput(problems)
-        if arguments["list_others"] and (others := _others(self.variables["groups"])):
+        if arguments["list_others"] and (others := _others(self.groups)):
             show(f"left alone, because they are in neither control_plane nor nodes: {few(others)}")
         if arguments["list_others"] and (foreign := unread(self.variables)):
             show(f"not read, because they are no variables of kubeflow_volcano.platform: {few(foreign)}")
@@ -59,26 +59,21 @@ class ActionModule(Action):
             "kustomize_version": settings.kustomize_version,
         }
 
-
-def _hosts(
-    task_vars: Mapping[str, Any], known: Iterable[Problem]
-) -> tuple[dict[str, dict[str, Any]], Iterable[Problem]]:
-    """Variables of hosts, and their problems that localhost does not have too."""
-    of_all = task_vars["hostvars"]["localhost"]
-    cluster, _ = _evaluated(of_all, of_all.__getitem__)
-    found: dict[str, dict[str, Any]] = {}
-    broken: dict[Problem, list[str]] = {}
-    for host in hosts_of_cluster(task_vars["groups"]):
-        variables = task_vars["hostvars"][host]
-        found[host], problems = _evaluated(variables, variables.__getitem__)
-        for problem in problems:
-            broken.setdefault(problem, []).append(host)
-    told = [
-        Problem(f"on {few(hosts)}: {problem.found}", problem.needed, problem.todo)
-        for problem, hosts in broken.items()
-        if problem not in known
-    ]
-    return found, [*told, *validate_hosts(cluster, found), *validate_node_paths(cluster, found)]
+    def _hosts(self, known: Iterable[Problem]) -> tuple[dict[str, dict[str, Any]], Iterable[Problem]]:
+        """Variables of hosts, and their problems that localhost does not have too."""
+        cluster, _ = _evaluated(self.variables_of("localhost"))
+        found: dict[str, dict[str, Any]] = {}
+        broken: dict[Problem, list[str]] = {}
+        for host in hosts_of_cluster(self.groups):
+            found[host], problems = _evaluated(self.variables_of(host))
+            for problem in problems:
+                broken.setdefault(problem, []).append(host)
+        told = [
+            Problem(f"on {few(hosts)}: {problem.found}", problem.needed, problem.todo)
+            for problem, hosts in broken.items()
+            if problem not in known
+        ]
+        return found, [*told, *validate_hosts(cluster, found), *validate_node_paths(cluster, found)]
 
 
 def _others(groups: Mapping[str, Iterable[str]]) -> list[str]:
@@ -86,13 +81,13 @@ def _others(groups: Mapping[str, Iterable[str]]) -> list[str]:
     return sorted({*groups["all"]} - {"localhost", *hosts_of_cluster(groups), *groups.get("clusters", ())})
 
 
-def _evaluated(names: Iterable[str], value: Callable[[str], Any]) -> tuple[dict[str, Any], list[Problem]]:
-    """Public variables among `names` with their values, and a problem for each that cannot be templated."""
+def _evaluated(variables: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+    """Public variables with their values, and a problem for each that cannot be templated."""
     found: dict[str, Any] = {}
     problems: list[Problem] = []
-    for name in sorted(name for name in names if is_public(name)):
+    for name in sorted(filter(is_public, variables)):
         try:
-            found[name] = plain(value(name))
+            found[name] = variables[name]
         except AnsibleError as error:
             # The message quotes what cannot be templated.
             why = "" if name in SECRETS else f": {without_logins(str(error))}"

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, plain, warn
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, warn
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.scheduled import with_schedule
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.experiment.interruption import interruptible
@@ -37,7 +37,7 @@ class ActionModule(Action):
         directory = Path(arguments["report_directory"]).expanduser()
         if arguments["plan"] is None:
             return self._planned(cluster, settings, directory, allowed=arguments["running_jobs"] == "allow")
-        plan = plain(arguments["plan"])
+        plan = arguments["plan"]
         with interruptible():  # releases the lock
             done = upgrade(cluster, settings, plan, progress=self.progress, texts=self._task.diff)
         document = finished(plan, done, arguments["backup"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -39,9 +38,8 @@ class ActionModule(Action):
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Show a line for each cluster and every finding once. In check mode no report is written."""
-        known = self.variables["hostvars"]
         language = arguments["language"]
-        judged = [_judged(name, known[name], arguments["rollout"]) for name in arguments["clusters"]]
+        judged = [_judged(name, self.variables_of(name), arguments["rollout"]) for name in arguments["clusters"]]
         combined = Combined(judged, language=language)
         directory = None if self.check_mode else Path(arguments["report_directory"])
         if directory:
@@ -62,8 +60,8 @@ class ActionModule(Action):
 
 def _judged(name: str, variables: Mapping[str, Any], rollout: str) -> Judged:
     """What is registered for a cluster; of its roll-out in the variable `rollout`, if the validation followed one."""
-    run = _plain(variables.get(_RUN) or {})
-    became = _rollout(_plain(variables.get(rollout) or {})) if rollout else ""
+    run = variables.get(_RUN) or {}
+    became = _rollout(variables.get(rollout) or {}) if rollout else ""
     if rollout and "__validation_gate" not in variables:
         return Judged(name, Exit.INCOMPLETE, problems=(_NOT_BEGUN,), rollout="not begun")
     if "exit_code" not in run:
@@ -80,9 +78,3 @@ def _rollout(run: Mapping[str, Any]) -> str:
     if "changed" not in run:
         return "not begun"
     return "failed" if run.get("failed") else "changed" if run["changed"] else "unchanged"
-
-
-def _plain(registered: Mapping[str, Any]) -> dict[str, Any]:
-    """Without Ansible's own types, which template lazily."""
-    plain: dict[str, Any] = json.loads(json.dumps(registered, default=str))
-    return plain

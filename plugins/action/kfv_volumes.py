@@ -93,14 +93,11 @@ class ActionModule(Action):
 
     def _hosts(self) -> tuple[str, ...]:
         """Hosts of the cluster, and of the play where it chose others."""
-        return tuple(
-            dict.fromkeys((*hosts_of_cluster(self.variables["groups"]), *self.variables["ansible_play_hosts_all"]))
-        )
+        return tuple(dict.fromkeys((*hosts_of_cluster(self.groups), *self.variables["ansible_play_hosts_all"])))
 
     def _owners(self, tighten: list[str], *, required: bool) -> dict[str, Any]:
         """Volumes of each host, as the cluster reports them; without a cluster there are none, unless `required`."""
-        variables = self.variables["hostvars"]
-        hosts = {node_name(host, variables[host]): host for host in self._hosts()}
+        hosts = {node_name(host, self.variables_of(host)): host for host in self._hosts()}
         try:
             owners = _owners(self.settings_of_cluster())
             _require_known(tighten, owners)
@@ -120,7 +117,7 @@ class ActionModule(Action):
         owners = [VolumeOwner(**{**item, "gids": tuple(item["gids"])}) for item in arguments["owners"]]
         answers = {}
         for host in self._hosts():
-            answer = self.variables["hostvars"][host].get(arguments["register"]) or {}
+            answer = self.variables_of(host).get(arguments["register"]) or {}
             if "volumes" in answer:
                 answers[host] = answer["volumes"]
         found = rows(owners, arguments["hosts"], answers)

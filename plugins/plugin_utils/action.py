@@ -9,9 +9,11 @@ from typing import Any, ClassVar
 
 from ansible.errors import AnsibleError
 from ansible.plugins.action import ActionBase
+from ansible.template import Templar
 from ansible.utils.display import Display
 
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.library import COLLECTION
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.values import Variables, plain
 
 try:
     from kubeflow_volcano.experiment.interruption import ending_with_parent
@@ -27,7 +29,7 @@ except ImportError as error:
     )
     raise AnsibleError(message) from error
 
-__all__ = ["Action", "display", "failed", "plain", "show", "warn"]
+__all__ = ["Action", "display", "failed", "show", "warn"]
 
 
 class Action(ActionBase):
@@ -36,7 +38,8 @@ class Action(ActionBase):
     TRANSFERS_FILES = False
     ARGUMENTS: ClassVar[Mapping[str, Any]] = {}
     """Specification of the task's arguments."""
-    variables: Mapping[str, Any] = MappingProxyType({})
+    _task_vars: Mapping[str, Any] = MappingProxyType({})
+    variables = Variables(_task_vars, None)
     """Those of the task's host, once it runs."""
     RULES: ClassVar[Mapping[str, Any]] = {}
     """Rules between them, such as `required_if`."""
@@ -45,10 +48,11 @@ class Action(ActionBase):
         """The result of the task; Ansible calls this."""
         result: dict[str, Any] = super().run(tmp, task_vars) | {"changed": False}
         _, arguments = self.validate_argument_spec(argument_spec=self.ARGUMENTS, **self.RULES)
-        self.variables = task_vars or {}
+        self._task_vars = task_vars or {}
+        self.variables = Variables(self._task_vars, self._templar)
         try:
             with ending_with_parent():
-                return result | self.answer(arguments)
+                return result | self.answer(plain(arguments))
         except ProblemsError as error:
             return result | failed(error)
         finally:
@@ -72,6 +76,18 @@ class Action(ActionBase):
         """Name of the task's host in the inventory."""
         return str(self.variables["inventory_hostname"])
 
+    @property
+    def groups(self) -> dict[str, list[str]]:
+        """Names of the inventory's hosts by group."""
+        found: dict[str, list[str]] = plain(self._task_vars["groups"])
+        return found
+
+    def variables_of(self, host: str) -> Variables:
+        """Variables of another host, templated for it; unlike Ansible's own they may name further hosts' variables."""
+        known = self._task_vars["hostvars"]
+        own = {**known.raw_get(host), "hostvars": known}
+        return Variables(own, Templar(loader=self._loader, variables=own))
+
     def progress(self, line: str) -> None:
         """Print a line of progress, of one of several clusters with its name."""
         show(f"{self.host}: {line}" if "clusters" in self.variables["group_names"] else line)
@@ -79,7 +95,7 @@ class Action(ActionBase):
     def ask(self, module: str, **arguments: Any) -> dict[str, Any]:
         """The answer of a module that runs on the host, also a failed one."""
         name = f"{COLLECTION}.{module}"
-        answer: dict[str, Any] = self._execute_module(name, module_args=arguments, task_vars=self.variables)
+        answer: dict[str, Any] = plain(self._execute_module(name, module_args=arguments, task_vars=self._task_vars))
         return answer
 
     def need(self, module: str, **arguments: Any) -> dict[str, Any]:
@@ -93,33 +109,19 @@ class Action(ActionBase):
             raise AnsibleError(str(answer.get("msg") or f"{module} gave no answer"))
         return answer
 
-    def variable(self, name: str, default: Any = None) -> Any:
-        """A variable of the host, templated."""
-        return self._templar.template(self.variables[name]) if name in self.variables else default
-
     def settings_with_secrets(self, settings: Mapping[str, Any]) -> Settings:
         """Settings of kfv_settings, with the secrets that its result leaves out, straight from the inventory."""
-        found = {**settings, **{name: plain(self.variable(name)) for name in SECRETS if name in self.variables}}
+        found = {**settings, **{name: self.variables[name] for name in SECRETS if name in self.variables}}
         for name, shown in settings.items():
             if MASKED in str(shown) and name in self.variables:
-                own = plain(self.variable(name))
+                own = self.variables[name]
                 found[name] = own if without_logins(own) == shown else shown
         return parse(found)
 
     def settings_of_cluster(self) -> Settings:
         """Settings of the cluster, which are localhost's and not those of the task's host."""
-        own = self.variables["hostvars"]["localhost"]
-        return parse({name: plain(own[name]) for name in own if is_public(name)})
-
-
-def plain(value: Any) -> Any:
-    """The value without Ansible's own types, which remember where a value came from and template lazily."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    kind = next((kind for kind in (bool, int, float, str) if isinstance(value, kind)), None)
-    return kind(value) if kind else value
+        own = self.variables_of("localhost")
+        return parse({name: own[name] for name in own if is_public(name)})
 
 
 def failed(error: ProblemsError) -> dict[str, Any]:

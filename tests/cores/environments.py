@@ -1,0 +1,152 @@
+"""Every supported ansible-core on every Python that it supports: installed once, and kept in the cache by content.
+
+What is locked for every core is in one virtual environment for each Python; a core, which is the same on every Python,
+has a directory of its own.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from kubeflow_volcano.directories import cache_directory
+from tests.places import ROOT
+
+__all__ = ["CORES", "LOCKS", "Core", "oldest_and_newest"]
+
+LOCKS = ROOT / "requirements" / "ansible-core"
+"""A file for each ansible-core, with what other packages than run.txt has it needs."""
+
+CORES: Mapping[str, Sequence[str]] = {
+    "2.18": ("3.11", "3.12", "3.13"),
+    "2.19": ("3.11", "3.12", "3.13"),
+    "2.20": ("3.12", "3.13"),
+    "2.21": ("3.12", "3.13"),
+}
+"""Versions of Python by ansible-core; those that it names in its classifiers and this project supports."""
+
+_ANY = ("--ignore-requires-python",)
+"""A core is installed by the Python that runs the tests, which may not be one of its own."""
+
+
+def oldest_and_newest() -> tuple[tuple[str, str], ...]:
+    """The pairs that protect each change: on the newest Python of this machine that both support."""
+    oldest, *_, newest = CORES
+    both = [version for version in CORES[newest] if version in CORES[oldest]]
+    chosen = next((version for version in reversed(both) if find_python(version)), both[-1])
+    return (oldest, chosen), (newest, chosen)
+
+
+def find_python(version: str) -> Path | None:
+    """An interpreter of this machine with that version, such as 3.12; None without one that runs."""
+    managed = sorted((Path.home() / ".pyenv/versions").glob(f"{version}.*/bin/python3"))
+    places = [sys.executable, shutil.which(f"python{version}") or "", *map(str, managed)]
+    code = "import ensurepip, sys, venv; print('%d.%d' % sys.version_info[:2])"
+    for place in filter(None, places):
+        # A name that is on PATH may still not run (version managers leave such stand-ins).
+        done = subprocess.run([place, "-c", code], capture_output=True, text=True, check=False)
+        if done.stdout.strip() == version:
+            return Path(place)
+    return None
+
+
+@dataclass(frozen=True)
+class Core:
+    """An ansible-core on a Python."""
+
+    python: Path
+    path: tuple[Path, ...]
+    """Directories from which it imports, besides its own of what is locked for every core."""
+
+    @classmethod
+    def installed(cls, version: str, python: str) -> Core:
+        """This one, installed where it is not yet.
+
+        Args:
+            version: such as 2.18.
+            python: such as 3.12, of which there has to be one on this machine.
+        """
+        found = find_python(python)
+        assert found, f"no Python {python}"
+        lock = (LOCKS / f"{version}.txt").read_text("utf-8")
+        rest = _without(re.findall(r"(?m)^([\w-]+)==", lock), (ROOT / "requirements/run.txt").read_text("utf-8"))
+        common = _made(f"python-{python}", rest, lambda place, file: _virtual_environment(found, place, file))
+        own = _made(f"core-{version}", lock, lambda place, file: _pip(*_ANY, "--target", str(place), "-r", str(file)))
+        return cls(common / "bin" / "python", (own,))
+
+    def run(
+        self, program: str, *arguments: str | Path, library: Path | None, cwd: Path, **more: str
+    ) -> subprocess.CompletedProcess[str]:
+        """One of its programs, in a directory whose collections are the only ones, with nothing of the checkout."""
+        environment = {key: value for key, value in os.environ.items() if not key.startswith(("ANSIBLE_", "PYTHON"))}
+        environment |= {
+            "PYTHONPATH": os.pathsep.join(str(place) for place in (library, *self.path) if place),
+            "ANSIBLE_COLLECTIONS_PATH": str(cwd / "collections"),
+            "ANSIBLE_COLLECTIONS_SCAN_SYS_PATH": "false",
+            "ANSIBLE_LOCALHOST_WARNING": "false",
+            "NO_COLOR": "1",
+            **more,
+        }
+        return subprocess.run(
+            [self.python, self.path[0] / "bin" / program, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            cwd=cwd,
+            env=environment,
+        )
+
+
+def _without(names: Sequence[str], lock: str) -> str:
+    """The lock of all requirements without these packages, which begin a line each."""
+    parts = re.split(r"(?m)^(?=[A-Za-z0-9])", lock)
+    left = {"ansible-core", *names}
+    return "".join(part for part in parts if re.split(r"[=\s]", part, maxsplit=1)[0] not in left)
+
+
+def _made(name: str, lock: str, make: Callable[[Path, Path], None]) -> Path:
+    """A directory of the cache that holds what the lock says; only one process makes it, whole or not at all."""
+    home = cache_directory() / "ansible-core"
+    place = home / f"{name}-{hashlib.sha256(lock.encode()).hexdigest()[:12]}"
+    done = place / ".complete"
+    with _alone(home / f".{name}.lock"):
+        if not done.exists():
+            for old in home.glob(f"{name}-*"):
+                shutil.rmtree(old)
+            place.mkdir()
+            file = place / "requirements.txt"
+            file.write_text(lock, "utf-8")
+            make(place, file)
+            done.touch()
+    return place
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _virtual_environment(python: Path, place: Path, requirements: Path) -> None:
+    subprocess.run([python, "-m", "venv", "--without-pip", place], check=True)
+    _pip("-r", str(requirements), python=place / "bin" / "python")
+
+
+def _pip(*arguments: str, python: Path | None = None) -> None:
+    """Install what is locked, all of it named: nothing is resolved."""
+    program = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    into = ["--python", str(python)] if python else []
+    subprocess.run([*program, *into, "install", "--no-deps", "--require-hashes", *arguments], check=True)
