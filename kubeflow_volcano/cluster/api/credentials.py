@@ -19,12 +19,19 @@ from kubernetes import config as kubernetes_config
 from kubernetes.config import kube_config
 from urllib3.util.ssl_ import create_urllib3_context
 
+from kubeflow_volcano.cluster.api.plugins import limit_programs
 from kubeflow_volcano.problems import Problem, Unreachable
 from kubeflow_volcano.redaction import without_logins
 
 __all__ = ["Credentials", "load"]
 
 _CONNECTIONS = 32
+
+limit_programs()
+
+
+class _NoAnswer(kubernetes_config.ConfigException):
+    """A program or provider that the kubeconfig names gave no credentials; the message says why."""
 
 
 class Credentials(NamedTuple):
@@ -77,6 +84,15 @@ def load(kubeconfig: Path | None, context: str | None, origin: str) -> Credentia
         if pool.proxy is None:  # a proxy's certificate needs the files, too
             _read_once(pool.connection_pool_kw)
         return Credentials(config, pool, expires)
+    except _NoAnswer as error:
+        raise Unreachable(
+            Problem(
+                f"no usable credentials ({origin}): {' '.join(str(error).split()).rstrip('.')}.",
+                "credentials from the program or provider that the kubeconfig names for its user.",
+                "run that program, or kubectl with this kubeconfig, in a terminal, and mend what it says or waits for, "
+                "such as a sign-in or a network; then run again.",
+            )
+        ) from error
     except (kubernetes_config.ConfigException, yaml.YAMLError, ValueError, OSError) as error:
         raise Unreachable(_unusable(origin, " ".join(str(error).split()))) from error
     except (
@@ -138,7 +154,7 @@ def _configuration(kubeconfig: Path | None, context: str | None) -> Any:
     # The library writes keys to temporary files and removes them in atexit, which forked workers do not run.
     Finalize(None, kube_config._cleanup_temp_files, exitpriority=0)  # noqa: SLF001  it has no public name
     if complaints and not (config.api_key or config.cert_file):
-        raise kubernetes_config.ConfigException(" ".join(complaints))
+        raise _NoAnswer(" ".join(complaints))
     return config
 
 

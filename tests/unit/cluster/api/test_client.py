@@ -383,6 +383,27 @@ def test_a_plugin_that_gives_no_credentials_is_told_and_not_gone_without(
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.parametrize("script", ["exec sleep 60", "sleep 60; echo", "sleep 60 & echo {}"])
+def test_a_plugin_that_does_not_answer_is_ended_and_told(
+    api: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
+) -> None:
+    monkeypatch.setattr("kubeflow_volcano.cluster.api.plugins._SECONDS", 0.5)
+    started = time.monotonic()
+    with pytest.raises(Unreachable, match=r"sh did not answer in 0 s") as caught:
+        Cluster.connect(kubeconfig(tmp_path, api.url, plugin("sh", "-c", script)))
+    assert time.monotonic() - started < 10
+    assert "run that program" in caught.value.problems[0].todo
+
+
+def test_a_command_of_an_older_kubeconfig_is_ended_as_well(
+    api: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kubeflow_volcano.cluster.api.plugins._SECONDS", 0.5)
+    user = {"auth-provider": {"name": "gcp", "config": {"cmd-path": "sleep", "cmd-args": "60"}}}
+    with pytest.raises(Unreachable, match="sleep did not answer"):
+        Cluster.connect(kubeconfig(tmp_path, api.url, user))
+
+
 def test_an_authority_that_is_no_certificate_is_told_at_once(
     api: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
