@@ -26,7 +26,16 @@ __all__ = [
 ]
 
 
-_API_VERSIONS = {"Deployment": "apps/v1", "StatefulSet": "apps/v1", "DaemonSet": "apps/v1", "Job": "batch/v1"}
+_API_VERSIONS = {
+    "Deployment": "apps/v1",
+    "StatefulSet": "apps/v1",
+    "DaemonSet": "apps/v1",
+    "Job": "batch/v1",
+    "AuthorizationPolicy": "security.istio.io/v1beta1",
+    "RequestAuthentication": "security.istio.io/v1beta1",
+    "Gateway": "networking.istio.io/v1beta1",
+    "EnvoyFilter": "networking.istio.io/v1alpha3",
+}
 
 
 def _ref(text: str) -> Ref:
@@ -37,7 +46,7 @@ def _ref(text: str) -> Ref:
 
 
 ObjectName: TypeAlias = Annotated[Ref, Parsed(_ref)]
-"""A workload or webhook configuration, written as its kind, its namespace if it has one, and its name."""
+"""An object, written as its kind, its namespace if it has one, and its name."""
 
 
 def version_key(version: str) -> tuple[int, ...]:
@@ -123,6 +132,8 @@ class Component:
     workloads: tuple[ObjectName, ...] = ()
     crds: tuple[str, ...] = ()
     webhooks: tuple[ObjectName, ...] = ()
+    injected: tuple[str, ...] = ()
+    policies: tuple[ObjectName, ...] = ()
     claims: tuple[Claim, ...] = ()
 
 

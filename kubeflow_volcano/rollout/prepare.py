@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,10 +15,10 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
-from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.progress import Progress, silent
 from kubeflow_volcano.rollout.access.requirements import unmet_access
 from kubeflow_volcano.rollout.account.stored import with_account
-from kubeflow_volcano.rollout.desired import Desired, collecting, desired
+from kubeflow_volcano.rollout.desired import Desired, collecting, desired, render_upstream
 from kubeflow_volcano.rollout.gang.rights import missing_rights
 from kubeflow_volcano.rollout.gang.wiring import OPERATORS, wiring_objects
 from kubeflow_volcano.rollout.images.registry.probe import ask_mirror
@@ -99,7 +100,7 @@ def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, 
             problems += foreign_components(
                 cluster, settings, scope.parts, found.parts, brought, progress=progress, images=found.images.images
             )
-            problems += unmet_needs(cluster, settings, found.parts, progress)
+            problems += unmet_needs(cluster, settings, found.parts, _of_others(settings), progress)
             problems += unmet_access(cluster, settings, found.parts)
             problems += unmet_placement(cluster, settings, found.parts)
             problems += unmet_claims(cluster, settings, found.parts)
@@ -156,6 +157,19 @@ def _desired(settings: Settings, scope: Scope, problems: list[Problem], progress
             progress(f"note: {line}")
         return found
     return None
+
+
+def _of_others(settings: Settings) -> Parts:
+    """The release's own manifests of the components in `kubeflow_existing`: what the rest is made for.
+
+    Only what is here is rendered; of a component whose sources are not, less is known.
+    """
+    found: dict[str, tuple[Object, ...]] = {}
+    for name in settings.existing:
+        with contextlib.suppress(InvalidInput):
+            if name in settings.release.components:
+                found |= render_upstream(settings, [settings.component(name)], silent, offline=True)[0]
+    return found
 
 
 def _cluster_problems(

@@ -121,12 +121,12 @@ def test_a_component_of_others_is_refused_left_untouched_or_taken_over(
 
 def test_an_existing_volcano_must_make_gangs(cluster: Cluster, variables: dict[str, Any]) -> None:
     settings = parse_settings(variables | {"kubeflow_existing": ["volcano"]})
-    assert [*unmet_needs(cluster, settings, {}, silent)] == []
+    assert [*unmet_needs(cluster, settings, {}, {}, silent)] == []
     before = cluster.get(CONFIGURATION) or {}
     text = before["data"]["volcano-scheduler.conf"]
     cluster.patch(CONFIGURATION, {"data": {"volcano-scheduler.conf": text.replace("name: gang", "name: gnag")}})
     try:
-        (problem,) = unmet_needs(cluster, settings, {}, silent)
+        (problem,) = unmet_needs(cluster, settings, {}, {}, silent)
         assert "plugin gang is missing" in problem.found
     finally:
         cluster.patch(CONFIGURATION, {"data": {"volcano-scheduler.conf": text}})

@@ -14,10 +14,14 @@ from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.cluster.admission.webhooks import WEBHOOK_KINDS
 from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.mesh import mesh_of
 from kubeflow_volcano.cluster.objects import Object, Ref, group_of
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.rollout.others.mesh import Found, unfit_mesh
+from kubeflow_volcano.rollout.others.presence import WORKLOADS, absent_component
+from kubeflow_volcano.rollout.others.uses import missing_uses, wrong_modes
 from kubeflow_volcano.rollout.others.volcano import volcano_problems
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.text import few
@@ -29,18 +33,29 @@ _CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 _PAGE = 500
 _WEBHOOK_SECONDS = 30.0
 """How long a webhook of an existing component may take to answer: it is meant to run already."""
+_ISTIO = "istio"
 _MESH = Ref("v1", "ConfigMap", "istio-system", "istio")
 _WAYS = "install it there as its owner does, or remove it from kubeflow_existing so that this project installs it."
 
 
 def unmet_needs(
-    cluster: Cluster, settings: Settings, parts: Mapping[str, Sequence[Object]], progress: Progress
+    cluster: Cluster,
+    settings: Settings,
+    parts: Mapping[str, Sequence[Object]],
+    theirs: Mapping[str, Sequence[Object]],
+    progress: Progress,
 ) -> Iterator[Problem]:
     """What the objects of `parts` need of the components in `kubeflow_existing`, and the cluster does not have.
 
-    Their CRDs exist as far as an object is of that kind or a workload has rights for it, and serve the versions that
-    objects use; their namespaces exist where objects are put into them; their webhooks answer; Istio has the
-    authorization providers that policies name; Volcano schedules gangs.
+    `theirs` are the release's own manifests of these components, as far as they are known: what objects use of them by
+    name, and what theirs do, is what a component of others must have and do as well.
+
+    The component itself is there, and not only software that it shares with others. Its CRDs exist as far as an object
+    is of that kind or a workload has rights for it, and serve the versions that objects use; its namespaces exist where
+    objects are put into them; its Services, Gateways, issuers and accounts have the names that objects use; its
+    settings are those with which others work; its webhooks answer. Istio has the authorization providers that policies
+    name, pods with the labels that they select, and an injector for the namespaces with injection; Volcano
+    schedules gangs.
 
     Raises:
         ApiError: something cannot be read.
@@ -49,15 +64,74 @@ def unmet_needs(
     if not existing:
         return
     objects = [obj for found in parts.values() for obj in found]
+    live = [item for version, kind in WORKLOADS for item in _all(cluster, version, kind)]
+    absent = [*_absent(cluster, existing, theirs, live)]
+    yield from absent
     for part in existing:
         yield from _missing_kinds(cluster, part, objects)
         yield from _missing_namespaces(cluster, part, objects)
     yield from _missing_providers(cluster, existing, objects)
+    if not absent:  # of what is not there, nothing fits
+        yield from _unfit(cluster, existing, parts, theirs, live)
     if VOLCANO.name in settings.existing and settings.gang_scheduler == VOLCANO.name:
         yield from volcano_problems(cluster, settings)
     yield from wait_for_webhooks(
         cluster, [*_webhooks(cluster, existing)], Deadline(_WEBHOOK_SECONDS), progress, objects
     )
+
+
+def _all(cluster: Cluster, api_version: str, kind: str) -> Iterator[Object]:
+    for page in cluster.pages(api_version, kind, size=_PAGE):
+        for item in page.items:
+            yield {"apiVersion": api_version, "kind": kind, **item}
+
+
+def _absent(
+    cluster: Cluster, existing: Sequence[Component], theirs: Mapping[str, Sequence[Object]], live: Sequence[Object]
+) -> Iterator[Problem]:
+    for part in existing:
+        yield from absent_component(cluster, part, theirs.get(part.name, ()), live)
+
+
+def _unfit(
+    cluster: Cluster,
+    existing: Sequence[Component],
+    parts: Mapping[str, Sequence[Object]],
+    theirs: Mapping[str, Sequence[Object]],
+    live: Sequence[Object],
+) -> Iterator[Problem]:
+    """Names, labels and settings of existing components that are not those that the rest is made for."""
+    objects = [obj for found in parts.values() for obj in found]
+    pods = [*_all(cluster, "v1", "Pod")]
+    accounts = frozenset(_accounts([*pods, *live]))
+    for part in existing:
+        yield from missing_uses(cluster, part, theirs.get(part.name, ()), objects, accounts)
+    yield from wrong_modes(cluster, existing, parts)
+    if any(part.name == _ISTIO for part in existing):
+        manifests = [obj for found in theirs.values() for obj in found]
+        configurations = [item for kind in sorted(WEBHOOK_KINDS) for item in cluster.list(_ADMISSION, kind).items]
+        mesh = mesh_of([item for item in live if item["kind"] == "Deployment"], cluster.get)
+        found = Found([*pods, *live], configurations, mesh, _spaces(cluster, [*manifests, *objects]))
+        yield from unfit_mesh(objects, manifests, found)
+
+
+def _spaces(cluster: Cluster, objects: Iterable[Object]) -> Mapping[str, Object]:
+    """Namespaces as they will be: what they have, and the labels that objects to install give them."""
+    found = {item["metadata"]["name"]: item for item in cluster.list("v1", "Namespace").items}
+    for obj in objects:
+        if obj["kind"] == "Namespace":
+            name = obj["metadata"]["name"]
+            live = (found.get(name) or {}).get("metadata") or {}
+            labels = {**(live.get("labels") or {}), **(obj["metadata"].get("labels") or {})}
+            found[name] = {"kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+    return found
+
+
+def _accounts(workloads: Iterable[Object]) -> Iterator[tuple[str, str]]:
+    """Namespaces and names of the ServiceAccounts as which pods run, or would."""
+    for obj in workloads:
+        spec = obj["spec"] if obj["kind"] == "Pod" else obj["spec"]["template"]["spec"]
+        yield obj["metadata"]["namespace"], spec.get("serviceAccountName") or "default"
 
 
 def _missing_kinds(cluster: Cluster, part: Component, objects: Sequence[Object]) -> Iterator[Problem]:
@@ -127,7 +201,7 @@ def _missing_namespaces(cluster: Cluster, part: Component, objects: Sequence[Obj
 
 def _missing_providers(cluster: Cluster, existing: Iterable[Component], objects: Iterable[Object]) -> Iterator[Problem]:
     """Authorization providers that policies name and the mesh of others does not have."""
-    istio = next((part for part in existing if part.name == "istio"), None)
+    istio = next((part for part in existing if part.name == _ISTIO), None)
     wanted: dict[str, list[str]] = defaultdict(list)
     for obj in objects:
         if obj["kind"] == "AuthorizationPolicy" and (

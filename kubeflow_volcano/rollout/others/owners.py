@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kubeflow_volcano.apply.compare import owned_by
+from kubeflow_volcano.catalog.existing.shared import Shared, shared_part
 from kubeflow_volcano.catalog.images.names import version_tag
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.catalog.read import with_own_parts
@@ -22,29 +23,34 @@ from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.images.rename.rewrite import ImageUse
 from kubeflow_volcano.rollout.others.elsewhere import left_behind
+from kubeflow_volcano.rollout.others.presence import central_objects
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.state.inventory import read_inventory
 from kubeflow_volcano.text import few
 
-__all__ = ["brought_uids", "central_objects", "foreign_components", "is_ours", "places_of_existing"]
+__all__ = ["brought_uids", "foreign_components", "is_ours", "places_of_existing"]
 
 _PARALLEL = 8
 _PAGE = 500
-_CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "")
 _VERSION = "app.kubernetes.io/version"
 _MOST_SHOWN = 12
 
 
 @dataclass(frozen=True, slots=True)
 class _Foreign:
-    """A component of others: its version, empty if unknown, and how many central objects each owner has."""
+    """A component of others: its version, empty if unknown, and how many central objects each owner has.
+
+    `shared` is software inside the component if others have only that: then it is not the component that they have.
+    """
 
     part: Component
     version: str
     owners: Mapping[str, int]
+    shared: Shared | None = None
 
     def __str__(self) -> str:
-        title = f"{self.part.name} {self.version}".strip()
+        name = self.shared.title if self.shared else self.part.name
+        title = f"{name} {self.version}".strip()
         return f"{title} ({', '.join(f'{owner}: {number}' for owner, number in self.owners.items())})"
 
 
@@ -83,31 +89,39 @@ def foreign_components(
     live = _live(cluster, {ref for refs in central.values() for ref in refs})
     foreign: list[_Foreign] = []
     for part in components:
-        found = [live[ref] for ref in sorted(central[part.name]) if ref in live]
-        if any(item["metadata"]["uid"] in brought for item in found):
+        found = {ref: live[ref] for ref in sorted(central[part.name]) if ref in live}
+        if any(item["metadata"]["uid"] in brought for item in found.values()):
             continue
-        if theirs := [item for item in found if not is_ours(item, brought)]:
-            owners = Counter(owner_of(item) for item in theirs)
-            foreign.append(_Foreign(part, _version(cluster, part, theirs), dict(owners.most_common())))
+        theirs = {ref: item for ref, item in found.items() if not is_ours(item, brought)}
+        foreign += _foreign(cluster, part, theirs)
     originals = {use.final: use.original for use in images}
     for other in foreign:
         if other.part.name in settings.adopted:
             ours = other.part.version
             change = f"it becomes {ours}" if other.version != ours else "the version stays"
+            change = f"then {other.shared.beside}" if other.shared else change
             progress(f"adopted, as kubeflow_adopt says: {other}; {change}")
-            yield from left_behind(cluster, other.part, parts[other.part.name], originals)
-    if refused := [other for other in foreign if other.part.name not in settings.adopted]:
-        yield _refusal(settings, refused)
+    for part in {other.part.name: other.part for other in foreign if other.part.name in settings.adopted}.values():
+        yield from left_behind(cluster, part, parts[part.name], originals)
+    refused = [other for other in foreign if other.part.name not in settings.adopted]
+    if whole := [other for other in refused if not other.shared]:
+        yield _refusal(settings, whole)
+    yield from (_refused_share(other.part, other.shared, str(other)) for other in refused if other.shared)
+
+
+def _foreign(cluster: Cluster, part: Component, theirs: Mapping[Ref, Object]) -> Iterator[_Foreign]:
+    """The component, if something of its own is of others; else each software of which they have a part."""
+    by_share: dict[Shared | None, dict[Ref, Object]] = defaultdict(dict)
+    for ref, item in theirs.items():
+        by_share[shared_part(part.name, ref)][ref] = item
+    for share, items in ({None: theirs} if None in by_share else by_share).items():
+        owners = dict(Counter(owner_of(item) for item in items.values()).most_common())
+        yield _Foreign(part, _version(cluster, part, items), owners, share)
 
 
 def is_ours(live: Object, brought: Collection[str]) -> bool:
     """Whether this project applied the live object, or recorded its UID as `brought`."""
     return owned_by(live, FIELD_MANAGER) is not None or live["metadata"]["uid"] in brought
-
-
-def central_objects(part: Component) -> tuple[Ref, ...]:
-    """The workloads, CRDs and webhook configurations of a component."""
-    return *part.workloads, *part.webhooks, *(Ref(*_CRD, name) for name in part.crds)
 
 
 def places_of_existing(settings: Settings) -> frozenset[Place]:
@@ -140,15 +154,24 @@ def _live(cluster: Cluster, refs: Iterable[Ref]) -> Mapping[Ref, Object]:
     return found
 
 
-def _version(cluster: Cluster, part: Component, theirs: Iterable[Object]) -> str:
-    """The version by the image of a workload, else by labels."""
-    for ref in part.workloads:
+def _version(cluster: Cluster, part: Component, theirs: Mapping[Ref, Object]) -> str:
+    """The version by the image of a workload of others, else by labels."""
+    for ref in (ref for ref in part.workloads if ref in theirs):
         spec = ((cluster.get(ref) or {}).get("spec") or {}).get("template", {}).get("spec") or {}
         for container in spec.get("containers") or ():
             if tag := version_tag(container["image"]):
                 return tag
-    labels = [(item["metadata"].get("labels") or {}).get(_VERSION, "") for item in theirs]
+    labels = [(item["metadata"].get("labels") or {}).get(_VERSION, "") for item in theirs.values()]
     return next((label.removeprefix("v") for label in labels if label), "")
+
+
+def _refused_share(part: Component, share: Shared, found: str) -> Problem:
+    return Problem(
+        f"{found}: others applied it, and it is a part of component {part.name} as well.",
+        f"{share.clash}. It is not {part.title}, so kubeflow_existing: [{part.name}] is not for it.",
+        f"leave {part.title} out: kubeflow_exclude: [{part.name}]; or take these objects over: kubeflow_adopt: "
+        f"[{part.name}], after a look at the changes with --check --diff, and {share.beside}.",
+    )
 
 
 def _refusal(settings: Settings, foreign: Sequence[_Foreign]) -> Problem:

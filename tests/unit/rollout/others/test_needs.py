@@ -66,8 +66,17 @@ def called(monkeypatch: pytest.MonkeyPatch) -> list[list[Ref]]:
 
 
 def asked(cluster: Any, *objects: Object, existing: Sequence[str], **variables: Any) -> list[str]:
+    """The problems beside existing components of which a workload runs."""
     settings = parse({"kubeflow_profile": "full", "kubeflow_existing": [*existing]} | variables)
-    return [str(problem) for problem in needs.unmet_needs(cluster, settings, {"some": objects}, silent)]
+    for name in (item for item in settings.existing if item != "volcano"):
+        for ref in settings.component(name).workloads:
+            cluster.objects.setdefault(ref, running(ref))
+    return [str(problem) for problem in needs.unmet_needs(cluster, settings, {"some": objects}, {}, silent)]
+
+
+def running(ref: Ref, image: str = "a:1", **labels: str) -> Object:
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "a", "image": image}]}}
+    return named(ref.kind, ref.name, ref.namespace, ref.api_version, spec={"template": template})
 
 
 def named(kind: str, name: str, namespace: str = "", api_version: str = "v1", **more: Any) -> Object:

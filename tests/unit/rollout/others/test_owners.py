@@ -11,7 +11,8 @@ from kubeflow_volcano.cluster.applied_objects import Place
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem
-from kubeflow_volcano.rollout.others.owners import central_objects, foreign_components, places_of_existing
+from kubeflow_volcano.rollout.others.owners import foreign_components, places_of_existing
+from kubeflow_volcano.rollout.others.presence import central_objects
 from kubeflow_volcano.rollout.settings.settings import parse
 
 KUBECTL = {"manager": "kubectl-client-side-apply", "operation": "Update"}
@@ -129,3 +130,49 @@ def test_central_objects_of_existing_components_are_what_no_removal_touches() ->
 
 def test_an_existing_component_is_no_question_any_more() -> None:
     assert asked(*of("cert-manager", KUBECTL), kubeflow_existing=["cert-manager"]) == ([], [])
+
+
+PIPELINES = {"kubeflow_components": ["pipelines"]}
+
+
+def argo(*managers: Object, **meta: Any) -> list[Object]:
+    """What the chart of Argo Workflows makes that Pipelines makes as well: its CRDs."""
+    refs = central_objects(parse(PIPELINES).component("pipelines"))
+    return [live(ref, *managers, **meta) for ref in refs if ref.name.endswith(".argoproj.io")]
+
+
+def asked_about_pipelines(*objects: Object, **variables: Any) -> tuple[list[Problem], list[str]]:
+    settings = parse(PIPELINES | variables)
+    cluster: Any = Cluster(*objects)
+    lines: list[str] = []
+    parts: dict[str, tuple[Object, ...]] = {part.name: () for part in settings.components}
+    return [*foreign_components(cluster, settings, settings.components, parts, (), progress=lines.append)], lines
+
+
+def test_software_inside_a_component_is_named_as_what_it_is_and_is_not_offered_as_the_component() -> None:
+    ((problem,), _) = asked_about_pipelines(*argo(KUBECTL, annotations={"meta.helm.sh/release-name": "argo"}))
+    assert problem.found.startswith("Argo Workflows (Helm release argo: ")
+    assert "kubeflow_exclude: [pipelines]" in problem.todo
+    assert "kubeflow_adopt: [pipelines]" in problem.todo
+    assert "kubeflow_existing" not in problem.todo
+
+
+def test_a_component_with_its_software_is_the_component() -> None:
+    own = next(ref for ref in central_objects(parse(PIPELINES).component("pipelines")) if ref.name == "ml-pipeline")
+    ((problem,), _) = asked_about_pipelines(*argo(KUBECTL), live(own, KUBECTL))
+    assert problem.found.startswith("components whose objects others applied: pipelines")
+    assert "kubeflow_existing: [pipelines]" in problem.todo
+
+
+def test_each_software_of_others_is_named_for_itself() -> None:
+    refs = central_objects(parse(PIPELINES).component("pipelines"))
+    controller = next(ref for ref in refs if ref.name == "compositecontrollers.metacontroller.k8s.io")
+    (problems, _) = asked_about_pipelines(*argo(KUBECTL), live(controller, KUBECTL))
+    assert [problem.found.partition(" (")[0] for problem in problems] == ["Argo Workflows", "Metacontroller"]
+
+
+def test_taking_over_says_what_to_do_about_the_other_one() -> None:
+    (problems, (line,)) = asked_about_pipelines(*argo(KUBECTL), kubeflow_adopt=["pipelines"])
+    assert problems == []
+    assert "Argo Workflows" in line
+    assert "instanceID" in line
