@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -190,8 +189,9 @@ def _report_progress(ledger: Ledger) -> None:
 
 def _show(path: Path) -> dict[str, Any]:
     """Print a line per node and remove the ledger; fail with everything that kept a node from pulling its images."""
-    state = Ledger(path).read()
-    shutil.rmtree(path.parent)
+    ledger = Ledger(path)
+    state = ledger.read()
+    ledger.remove()
     nodes = {name: node["result"] for name, node in state["nodes"].items()}
     display(f"\n{table(nodes)}\n")
     for warning in warnings(nodes):

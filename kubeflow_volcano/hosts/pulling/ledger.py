@@ -127,6 +127,13 @@ class Ledger:
         with self._held() as state:
             return str(state["digests"].setdefault(name, found) if found else state["digests"].get(name, ""))
 
+    def remove(self) -> None:
+        """Remove its files, and the directory that was made for them."""
+        for file in (self.path, self.path.with_suffix(".lock")):
+            file.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # there is something else in it
+            self.path.parent.rmdir()
+
     def done(self, node: str, images: int) -> None:
         """A node has finished so many of its images."""
         with self._held() as state:
@@ -163,8 +170,9 @@ def new_place(home: Path) -> Path:
     """A file for the ledger of a new run, in a directory of its own below `home`; old ones are deleted after a day."""
     home.mkdir(parents=True, exist_ok=True)
     for old in home.glob("run-*"):
-        if time.time() - old.stat().st_mtime > _KEPT_SECONDS:
-            shutil.rmtree(old, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):  # another run has just removed it
+            if time.time() - old.lstat().st_mtime > _KEPT_SECONDS:
+                shutil.rmtree(old, ignore_errors=True)
     return Path(tempfile.mkdtemp(prefix="run-", dir=home)) / "ledger.json"
 
 

@@ -83,7 +83,11 @@ def remove_unused(cache: Path, progress: Progress) -> None:
 
 def unused(cache: Path) -> dict[Path, int]:
     """The entries that `remove_unused` would remove if nothing mounts them, with the days since their last use."""
-    uses = {entry: entry.stat().st_mtime for entry in cache.iterdir() if _ENTRY.fullmatch(entry.name)}
+    uses = {
+        entry: entry.stat().st_mtime
+        for entry in cache.iterdir()
+        if _ENTRY.fullmatch(entry.name) and not entry.is_symlink()
+    }
     return disused(uses, _MOST)
 
 

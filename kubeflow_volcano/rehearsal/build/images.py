@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from kubeflow_volcano.directories import cache_directory
+from kubeflow_volcano.directories import cache_directory, require_private
 from kubeflow_volcano.files import replacing, write_file
 from kubeflow_volcano.progress import Progress, silent
 from kubeflow_volcano.rehearsal.build.kept import Tools
@@ -27,6 +28,8 @@ _PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _MEDIA = "application/vnd.oci.image"
 _NAME = "org.opencontainers.image.ref.name"
 _INPUTS = "kubeflow-volcano.inputs"
+_BLOB = re.compile(r"[0-9a-f]{64}|\.layer|\.\.layer\.[0-9a-f]{8}")
+"""Names in a directory of blobs: blobs by their digest, and a layer that is or was being written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +54,13 @@ def ensure_images(tools: Tools, store: Path | None = None, progress: Progress = 
     images or the new ones, never a mixture: the index is replaced in one step, after every blob is in place.
 
     Raises:
+        InvalidInput: another user may change the store.
         ProblemsError: a program of the distribution that goes into an image is missing.
         Busy: another process has been assembling into `store` for ten minutes.
     """
     generation = tools.generation
     store = store or cache_directory() / "images" / generation.name
+    require_private(store)
     layers = {name: layer_members(entries, tools) for name, entries in generation.layers.items()}
     inputs = _digest_of([[repr(image) for image in generation.images], _identities(layers), go_architecture()])
     if _inputs(store) != inputs:
@@ -157,8 +162,8 @@ class _Blobs:
         return {"mediaType": media_type, "digest": f"sha256:{digest}", "size": size}
 
     def remove_unused(self) -> None:
-        for blob in self.home.iterdir():
-            if blob.name not in self._used:
+        for blob in () if self.home.is_symlink() else self.home.iterdir():
+            if _BLOB.fullmatch(blob.name) and blob.name not in self._used:
                 blob.unlink()
 
 

@@ -16,6 +16,7 @@ from concurrent.futures import TimeoutError as NotYet
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from kubeflow_volcano.directories import require_private
 from kubeflow_volcano.problems import Busy, Exit, ProblemsError
 from kubeflow_volcano.progress import Progress, silent, to_stderr
 from kubeflow_volcano.rehearsal.build.cache import mark_used, publish, remove_unfinished, remove_unused, unused
@@ -41,10 +42,12 @@ def ensure_tools(generation: Generation, cache: Path | None = None, progress: Pr
     and nothing half-made.
 
     Raises:
+        InvalidInput: another user may change the cache.
         ProblemsError: there is no Go and none can be installed, or a tool cannot be downloaded or built.
         Busy: another process has been building for an hour.
     """
     cache = cache or tools_directory()
+    require_private(cache)  # its programs are run as root, by what they were made from and not by a sum
     tools = kept_tools(generation, cache)
     if tools.missing():
         go = choose_go(generation.go, cache)

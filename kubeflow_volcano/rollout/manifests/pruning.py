@@ -21,6 +21,7 @@ __all__ = ["Uses", "mark_used", "prune"]
 
 _DAY_SECONDS = 86_400.0
 _SUM = re.compile(r"[0-9a-f]{64}")
+_RECORD = re.compile(r"[0-9a-f]{64}(?:-whole)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +103,8 @@ def _old(home: Path, folder: _Folder) -> tuple[Path, ...]:
     """The entries to remove, the least recently used first."""
     used: dict[Path, float] = {}
     with contextlib.suppress(OSError):
-        for entry in home.iterdir():
-            if folder.entries.fullmatch(entry.name):
+        for entry in () if home.is_symlink() else home.iterdir():  # nothing is removed through a link
+            if folder.entries.fullmatch(entry.name) and not entry.is_symlink():
                 with contextlib.suppress(OSError):
                     used[entry] = entry.stat().st_mtime
     return tuple(disused(used, folder.most))
@@ -130,7 +131,8 @@ def _remove(entry: Path) -> bool:
 def _forget_sources(trees: Path) -> None:
     """Remove records of sources whose trees do not exist any more."""
     index = trees / "index"
-    for record in index.iterdir() if index.is_dir() else ():
-        half_written = record.name.startswith(".")
-        if not (half_written or (trees / record.read_text("ascii")).is_dir()):
+    if any(place.is_symlink() for place in (trees, index)) or not index.is_dir():
+        return
+    for record in index.iterdir():
+        if _RECORD.fullmatch(record.name) and not (trees / record.read_text("ascii")).is_dir():
             record.unlink()

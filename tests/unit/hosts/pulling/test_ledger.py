@@ -155,3 +155,15 @@ def test_nothing_is_lost_when_several_processes_write_at_the_same_time(tmp_path:
     assert len(ledger.read()["refused"]) == 100
     assert ledger.read()["refusals"] == 100
     assert json.loads(ledger.path.read_text())["stopped"] == ""
+
+
+def test_it_removes_its_own_files_only(tmp_path: Path, clock: Clock) -> None:
+    place = new_place(tmp_path)
+    ledger = begun(place.parent, clock)
+    ledger.turn(1)
+    (place.parent / "notes").write_text("of a person")
+    ledger.remove()
+    assert [path.name for path in place.parent.iterdir()] == ["notes"]
+    (place.parent / "notes").unlink()
+    begun(place.parent, clock).remove()
+    assert not [*tmp_path.iterdir()]

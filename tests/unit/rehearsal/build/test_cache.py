@@ -65,3 +65,10 @@ def test_what_a_node_has_mounted_stays(tmp_path: Path) -> None:
         node.communicate("\n", timeout=10)
     remove_unused(tmp_path, print)
     assert not home.exists()
+
+
+def test_a_tool_that_is_a_link_to_elsewhere_stays(tmp_path: Path) -> None:
+    home = _kept(tmp_path, "elsewhere", OLD)
+    (tmp_path / "kube-0123456789ab").symlink_to(home)
+    remove_unused(tmp_path, print)
+    assert (tmp_path / "kube-0123456789ab/bin").is_dir()

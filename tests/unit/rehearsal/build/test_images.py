@@ -183,3 +183,19 @@ def test_containerd_pulls_the_image_whole_through_its_mirror_configuration(
         [*fetch, "registry.example/app:v2"], check=False, capture_output=True, text=True, timeout=300
     )
     assert "not found" in refused.stderr
+
+
+def test_only_blobs_are_removed_from_their_directory_and_none_through_a_link(tools: Tools, tmp_path: Path) -> None:
+    store, home = tmp_path / "store", tmp_path / "home"
+    home.mkdir()
+    for name in ("notes", "1" * 64):
+        (home / name).write_text("of a person")
+    (store / "blobs").mkdir(parents=True)
+    (store / "blobs/sha256").symlink_to(home)
+    ensure_images(tools, store)
+    assert (home / ("1" * 64)).exists()
+    (store / "blobs/sha256").unlink()
+    home.rename(store / "blobs/sha256")
+    (store / "index.json").unlink()
+    ensure_images(tools, store)
+    assert {path.name for path in (store / "blobs/sha256").iterdir()} & {"notes", "1" * 64} == {"notes"}

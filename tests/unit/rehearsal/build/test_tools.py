@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from kubeflow_volcano.problems import Problem, ProblemsError
+from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.rehearsal.build import kept
 from kubeflow_volcano.rehearsal.build import tools as tools_module
 from kubeflow_volcano.rehearsal.build.kept import tool_digest
@@ -283,3 +283,12 @@ def test_sources_that_a_module_is_published_without_are_generated_in_a_copy(
     assert sorted(tool.directory.rglob("*")) == before
     assert [path.name for path in published.iterdir() if path.name == "made.go"] == []
     assert sorted(path.name for path in tools.homes["one"].iterdir()) == ["bin", "made.json"]
+
+
+def test_a_cache_that_others_may_change_is_not_used(make_generation: Make, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir(mode=0o700)
+    cache.chmod(0o777)
+    with pytest.raises(InvalidInput, match=f"everybody may change {cache} "):
+        ensure_tools(make_generation(one=HELLO), cache)
+    assert not [*cache.iterdir()]

@@ -125,3 +125,28 @@ def test_a_tree_that_is_used_again_counts_as_used_and_its_record_goes_with_it(tm
     prune(tmp_path, silent)
     assert not tree.exists()
     assert not (tmp_path / "trees/index/key").exists()
+
+
+@pytest.mark.parametrize("linked", ["renders", "trees", "trees/index", "downloads"])
+def test_nothing_is_removed_through_a_link(tmp_path: Path, linked: str) -> None:
+    home = tmp_path / "home"
+    for name in (f"{'1' * 64}.json", "2" * 64, f"{'2' * 64}-whole", "notes"):
+        home.mkdir(exist_ok=True)
+        (home / name).write_text("of a person")
+        os.utime(home / name, (0, 0))
+    (tmp_path / "cache/trees").mkdir(parents=True)
+    place = tmp_path / "cache" / linked
+    if place.is_dir():
+        place.rmdir()
+    place.symlink_to(home)
+    prune(tmp_path / "cache", silent)
+    assert len([*home.iterdir()]) == 4
+
+
+def test_only_records_of_sources_go_with_their_trees(tmp_path: Path) -> None:
+    index = tmp_path / "trees/index"
+    index.mkdir(parents=True)
+    for name in ("2" * 64, f"{'3' * 64}-whole", "notes"):
+        (index / name).write_text("4" * 64)
+    prune(tmp_path, silent)
+    assert [path.name for path in index.iterdir()] == ["notes"]
