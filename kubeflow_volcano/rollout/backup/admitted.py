@@ -23,7 +23,9 @@ _SYSTEM = frozenset({"kube-node-lease", "kube-public", "kube-system"})
 _SECRET_KEYS = frozenset({"email", "password", "password-hash"})
 _CONTROLLERS = "metacontroller.k8s.io"
 """Metacontroller creates with its own rights, which are all, whatever the hooks of its objects answer."""
-_TRAFFIC = frozenset({"extensions.istio.io", "networking.istio.io", "security.istio.io"})
+_SIGN_INS = "dex.coreos.com"
+"""Dex's codes of sign-ins that have begun: who has such a code is signed in as the user in it."""
+_TRAFFIC = frozenset({"extensions.istio.io", "install.istio.io", "networking.istio.io", "security.istio.io"})
 _MOST_SHOWN = 12
 
 
@@ -131,6 +133,8 @@ def _gives_rights(obj: Object, platform: Platform) -> str:
     ref = Ref.of(obj)
     if ref.group == _CONTROLLERS:
         return "controllers of Metacontroller, which create anything"
+    if ref.group == _SIGN_INS:
+        return "sign-ins that Dex would go on with"
     if ref.namespace in platform.namespaces and ref.group in STARTING_PODS:
         return "they start pods in namespaces whose ServiceAccounts have rights of the platform"
     if ref.namespace in platform.namespaces and ref.group in _TRAFFIC:

@@ -60,6 +60,9 @@ STARTING_PODS = frozenset(
         "argoproj.io",
         "serving.kserve.io",
         "serving.knative.dev",
+        "sinks.knative.dev",
+        "sources.knative.dev",
+        "sparkoperator.k8s.io",
         "tensorboard.kubeflow.org",
     }
 )

@@ -75,7 +75,6 @@ ORDINARY = [
     made("v1", "Namespace", "team-a"),
     made("kubeflow.org/v1", "PyTorchJob", "j", "team-a"),
     made("scheduling.volcano.sh/v1beta1", "Queue", "q"),
-    made("dex.coreos.com/v1", "AuthCode", "c", "auth"),
     policy("team-a", None),
     policy("team-a", "edit"),
 ]
@@ -134,6 +133,7 @@ def test_what_no_backup_has_is_refused_whatever_is_allowed(obj: Object) -> None:
         policy("istio-system", None),
         policy("kubeflow", "edit"),
         made("metacontroller.k8s.io/v1alpha1", "CompositeController", "eve"),
+        made("dex.coreos.com/v1", "AuthCode", "c", "auth"),
         profile("team-b", kind="ServiceAccount"),
         profile("team-b", name="system:authenticated", kind="Group"),
         made("kubeflow.org/v1", "Profile", "team-b"),
