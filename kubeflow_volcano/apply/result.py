@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
+import difflib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import Any
 
 import yaml
@@ -36,6 +37,8 @@ class Action(StrEnum):
 
 
 _MOST_HELD = 8
+_MOST_LINES, _MOST_LINES_OF_ONE, _CONTEXT = 4000, 120, 3
+"""Of a difference; a CRD alone may have 20,000 lines."""
 _CHANGED = "(changed)"
 _ABSENT = (None, None)
 _UNDONE = frozenset({Action.FAILED, Action.HELD})
@@ -158,17 +161,20 @@ class ApplyResult:
             yield f"held back, because {reason}: {few(names, _MOST_HELD)}"
 
     def diff(self) -> list[dict[str, str]]:
-        """What Ansible shows with --diff: no fields of the API server and no secrets."""
-        return [
-            {
-                "before_header": str(item.ref),
-                "after_header": str(item.ref),
-                "before": _text(item.before, None),
-                "after": _text(item.after, item.before),
-            }
-            for item in self.outcomes
-            if item.action in _CHANGES
-        ]
+        """What Ansible shows with --diff: no fields of the API server, no secrets, and no more than people read.
+
+        Of one object, and of all together, the first lines are shown, and how many more there are.
+        """
+        found, left = [], _MOST_LINES
+        for item in self.outcomes:
+            if item.action in _CHANGES:
+                before, after, shown = _bounded(
+                    _text(item.before, None), _text(item.after, item.before), min(left, _MOST_LINES_OF_ONE), item.ref
+                )
+                left -= shown
+                header = str(item.ref)
+                found.append({"before_header": header, "after_header": header, "before": before, "after": after})
+        return found
 
 
 def without_server_fields(obj: Object) -> Object:
@@ -192,6 +198,20 @@ def is_same(before: Object, after: Object) -> bool:
     return before["metadata"].get("uid") == after["metadata"].get("uid") and without_server_fields(
         before
     ) == without_server_fields(after)
+
+
+def _bounded(before: str, after: str, most: int, ref: Ref) -> tuple[str, str, int]:
+    """Both texts with at most so many lines in which they differ, a few around each, and how many these are."""
+    if max(before.count("\n"), after.count("\n")) <= most // 2:
+        return before, after, before.count("\n") + after.count("\n")
+    lines = [*islice(difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=_CONTEXT), 2, None)]
+    rest = len(lines) - most
+    lines = lines[:most]
+    sides = [[line[1:] if line[0] != "@" else "…" for line in lines if line[0] in f"@ {sign}"] for sign in "-+"]
+    if rest > 0:
+        sides[bool(after)].append(f"… {counted(rest, 'more line')} (kubectl get {ref.for_kubectl()} -o yaml)")
+    old, new = ("".join(f"{line}\n" for line in side) for side in sides)
+    return old if before else "", new if after else "", len(lines)
 
 
 def _text(obj: Object | None, before: Object | None) -> str:

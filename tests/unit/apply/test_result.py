@@ -139,3 +139,37 @@ def test_counts_and_summary() -> None:
     assert len(made.failed) == 1
     assert made.summary() == "2 objects: 1 created, 0 changed, 0 unchanged, 1 failed, 1.2 s"
     assert not result(outcome(Action.UNCHANGED, live(), live())).changed
+
+
+def test_a_long_difference_is_cut_and_says_how_to_see_the_rest() -> None:
+    def text(*more: str) -> Object:
+        names = {f"field{number:05}": "text" for number in range(5000)} | dict.fromkeys(more, "new")
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "namespace": "n"}, "data": names}
+
+    changed, created = result(
+        outcome(Action.CHANGED, text(), text("field00002a", "field04000a")), outcome(Action.CREATED, None, text())
+    ).diff()
+    assert "field00002a: new\n" in changed["after"]
+    assert "field04000a: new\n" in changed["after"]
+    assert "field00002a" not in changed["before"]
+    assert (changed["before"] + changed["after"]).count("\n") < 50
+    assert created["before"] == ""
+    assert created["after"].count("\n") < 200
+    assert "more lines (kubectl get ConfigMap x -n n -o yaml)" in created["after"]
+
+
+def test_the_difference_of_many_objects_is_bounded_and_names_each() -> None:
+    names = {f"field{index}": "text" for index in range(300)}
+    text = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}, "data": names}
+    entries = result(*(outcome(Action.CREATED, None, text) for _ in range(300))).diff()
+    assert len(entries) == 300
+    assert sum(entry["after"].count("\n") for entry in entries) < 6000
+    assert all("more line" in entry["after"] for entry in entries)
+
+
+def test_little_is_shown_whole() -> None:
+    before = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}, "data": {"a": "1", "b": "2"}}
+    (entry,) = result(outcome(Action.CHANGED, before, {**before, "data": {"a": "1", "b": "3"}})).diff()
+    assert "b: '2'" in entry["before"]
+    assert "name: x" in entry["before"]
+    assert "…" not in entry["after"]
