@@ -216,11 +216,10 @@ def _rule(error: ValidationError) -> Mapping[str, Any]:
 
 def _advice(where: str, error: ValidationError) -> str:
     value, rule = error.instance, _rule(error)
-    wanted = rule.get("type", "string")
     if error.validator == "enum" and isinstance(value, str):
         return f"correct {where}.{did_you_mean(value, rule['enum'])}"
     if error.validator in {"type", "enum"} or (error.validator == "anyOf" and not isinstance(value, str)):
-        return _advice_on_type(where, value, wanted)
+        return _advice_on_type(where, value, rule)
     if isinstance(value, str) and value.startswith(("http://", "https://")):
         if "_source" not in where:
             return f"remove {value.partition('//')[0]}// from {where}."
@@ -228,13 +227,22 @@ def _advice(where: str, error: ValidationError) -> str:
     return f"correct {where}."
 
 
-def _advice_on_type(where: str, value: Any, wanted: str) -> str:
+def _advice_on_type(where: str, value: Any, rule: Mapping[str, Any]) -> str:
+    wanted = rule.get("type", "string")
     if wanted == "string" and isinstance(value, int | float) and not isinstance(value, bool):
         return f'put it in quotes, as in {where}: "1.10"; without quotes YAML reads 1.10 as the number 1.1.'
     if wanted == "boolean":
         return f"write true or false without quotes; on a command line pass JSON: -e '{{\"{where}\": true}}'."
     if wanted == "integer":
-        return f"write a whole number without quotes; on a command line pass JSON: -e '{{\"{where}\": 4}}'."
+        number = _number(value, rule)
+        return f"write a whole number without quotes; on a command line pass JSON: -e '{{\"{where}\": {number}}}'."
     if wanted == "array" and isinstance(value, str):
         return f"write a list: {where}: [{'…' if where in SECRETS else without_logins(value)}]."
     return f"set {where} to a value of type {wanted}, or remove it to use the default."
+
+
+def _number(value: Any, rule: Mapping[str, Any]) -> int:
+    """The whole number that is meant, if the rule takes it; else one that it takes."""
+    low, high = rule.get("minimum", 0), rule.get("maximum", float("inf"))
+    meant = int(value) if isinstance(value, str) and value.strip().isdecimal() else low - 1
+    return meant if low <= meant <= high else int(rule.get("default") or low)
