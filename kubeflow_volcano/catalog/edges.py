@@ -18,7 +18,8 @@ __all__ = ["Edge", "Step", "VolcanoStep", "edge_between", "edges", "path_between
 class Step:
     """What an upgrade brings for a component that is installed; `when` it is kept or left by the new inventory.
 
-    With `confirm` the upgrade waits until the step's name is confirmed.
+    With `confirm` the upgrade waits until the step's name is confirmed. `pruning` is to be done instead of `todo` where
+    the same run removes what is left; empty if that makes no difference.
     """
 
     id: str
@@ -28,6 +29,7 @@ class Step:
     title: str
     consequence: str
     todo: str
+    pruning: str = ""
 
 
 @dataclass(frozen=True, slots=True)

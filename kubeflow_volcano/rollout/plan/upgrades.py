@@ -20,5 +20,6 @@ def judge_upgrades(settings: Settings) -> Finding:
     names = ", ".join(step.id for _, step in steps if step.confirm)
     found = f"in one step from {', '.join(edge.origin for edge in into)}" if into else "none: it is the first release"
     confirmed = f"; these steps have to be confirmed: {names}" if names else ""
-    details = tuple(f"from {edge.origin}: {step.id}: {describe_step(step)}" for edge, step in steps)
+    described = ((edge, step, describe_step(step, prunes=settings.prune)) for edge, step in steps)
+    details = tuple(f"from {edge.origin}: {step.id}: {text}" for edge, step, text in described)
     return Finding("upgrade", f"Upgrade to Kubeflow {release}", Verdict.PASS, f"{found}{confirmed}.", details)

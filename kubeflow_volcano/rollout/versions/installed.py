@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kubeflow_volcano.catalog.read import OWN_FILES
+from kubeflow_volcano.catalog.read import OWN_FILES, load_release
 from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.state.inventory import read_inventory
 from kubeflow_volcano.rollout.state.ledger import recorded_releases
 
-__all__ = ["installed_versions"]
+__all__ = ["installed_versions", "own_version"]
 
 
 def installed_versions(cluster: Cluster) -> Mapping[str, str]:
@@ -27,3 +28,17 @@ def installed_versions(cluster: Cluster) -> Mapping[str, str]:
     releases = recorded_releases(cluster)
     known = {name: version or ("" if name in OWN_FILES else releases.get(name, "")) for name, version in found.items()}
     return {name: version for name, version in known.items() if version}
+
+
+def own_version(component: str, recorded: str) -> str:
+    """The version of a component itself, such as 1.14.5 of cert-manager, where the release of Kubeflow is recorded.
+
+    Where the catalog does not know it, the release is named as what it is.
+    """
+    if component in OWN_FILES:
+        return recorded
+    try:
+        part = load_release(recorded).components.get(component)
+    except InvalidInput:
+        part = None
+    return part.version if part else f"of Kubeflow {recorded}"

@@ -39,7 +39,7 @@ def require_upgrade(
             if step.confirm and step.id not in settings.upgrade_confirmed and not check:
                 problems.append(_unconfirmed(edge, step))
             else:
-                notes.append(f"upgrade from {origin} to {edge.target}: {describe_step(step)}")
+                notes.append(f"upgrade from {origin} to {edge.target}: {describe_step(step, prunes=settings.prune)}")
     if problems:
         raise InvalidInput(problems)
     return (*notes, *_volcano_notes(settings, scope, installed))
@@ -53,10 +53,11 @@ def steps_for(edge: Edge, present: Collection[str], settings: Settings) -> Itera
             yield step
 
 
-def describe_step(step: Step) -> str:
-    """A step in one line."""
+def describe_step(step: Step, *, prunes: bool = False) -> str:
+    """A step in one line; `prunes`: whether the run removes what is left."""
+    todo = step.pruning if prunes and step.pruning else step.todo
     confirmed = f" Then set {_CONFIRMED}: [{step.id}]." if step.confirm else ""
-    return f"{step.title}. {step.consequence} Do: {step.todo.removesuffix('.')}.{confirmed}"
+    return f"{step.title}. {step.consequence} Do: {todo.removesuffix('.')}.{confirmed}"
 
 
 def _origins(settings: Settings, scope: Scope, installed: Mapping[str, str]) -> set[str]:

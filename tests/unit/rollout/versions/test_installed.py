@@ -9,7 +9,7 @@ from typing import Any
 from kubeflow_volcano.cluster.applied_objects import APPLIED_OBJECTS, Brought, serialize
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.state.ledger import LEDGER
-from kubeflow_volcano.rollout.versions.installed import installed_versions
+from kubeflow_volcano.rollout.versions.installed import installed_versions, own_version
 
 MAP = Ref("v1", "ConfigMap", "n", "a")
 NAMES_ONLY = json.dumps({"v1 ConfigMap": ["n/a"]})
@@ -50,3 +50,11 @@ def test_an_older_record_takes_the_release_from_the_ledger() -> None:
     }
     records = dict.fromkeys(("katib", "dex", "volcano", "istio"), NAMES_ONLY)
     assert installed_versions(cluster(records, ledger)) == {"katib": "1.9.1", "dex": "1.8.1"}
+
+
+def test_a_component_is_shown_with_its_own_version_and_a_release_as_what_it_is() -> None:
+    assert own_version("cert-manager", "1.9.1") == "1.14.5"
+    assert own_version("cert-manager", "1.8.1") == "1.12.2"
+    assert own_version("volcano", "1.10.0") == "1.10.0"
+    assert own_version("cert-manager", "0.1") == "of Kubeflow 0.1"
+    assert own_version("unknown", "1.9.1") == "of Kubeflow 1.9.1"

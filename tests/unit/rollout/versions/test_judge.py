@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from kubeflow_volcano.catalog.edges import edges
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.scope import Scope, scope_of
 from kubeflow_volcano.rollout.settings.settings import parse
-from kubeflow_volcano.rollout.versions.judge import require_upgrade
+from kubeflow_volcano.rollout.versions.judge import describe_step, require_upgrade
 
 FULL: Mapping[str, Any] = {"kubeflow_profile": "full"}
 
@@ -109,3 +110,10 @@ def test_volcano_alone_is_an_upgrade_too() -> None:
 def test_an_older_volcano_is_refused() -> None:
     assert 'volcano_version: "1.12.2"' in refused("1.9.1", {"volcano": "1.12.2"}, volcano_version="1.10.0").todo
     assert "kubeflow_release that is compatible with Volcano 1.15.1" in refused("1.9.1", {"volcano": "1.15.1"}).todo
+
+
+def test_a_run_that_prunes_is_not_told_to_prune() -> None:
+    steps = [step for edge in edges() for step in edge.steps if "kubeflow_prune" in step.todo and not step.confirm]
+    assert len(steps) >= 3
+    assert not [step.id for step in steps if '"kubeflow_prune"' in describe_step(step, prunes=True)]
+    assert all('"kubeflow_prune"' in describe_step(step) for step in steps)
