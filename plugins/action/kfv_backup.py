@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, show
 from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.problems import ProblemsError
 from kubeflow_volcano.rollout.backup import files
-from kubeflow_volcano.rollout.backup.collect import collect
+from kubeflow_volcano.rollout.backup.collect import collect, incomplete
 from kubeflow_volcano.text import counted, few
 
 _MOST_SHOWN = 8
@@ -39,6 +40,9 @@ class ActionModule(Action):
             )
         for line in lines:
             show(line)
+        if lacks := incomplete(backup):
+            show(f"this backup is not whole: it lacks {few(list(origin.unread), _MOST_SHOWN)}")
+            raise ProblemsError(lacks)
         return {
             "changed": bool(place),
             "msg": "\n".join(lines),

@@ -57,8 +57,7 @@ class ActionModule(Action):
         self.progress(f"plan: {reports['upgrade.html']}")
         if document["problems"]:
             raise InvalidInput(Problem(**item) for item in document["problems"])
-        if not self.check_mode:
-            require_idle(document, allowed=allowed)
+        require_idle(document, allowed=allowed)
         changes = any(item["action"] in {"created", "changed", "removed"} for item in document["changes"])
         return {
             "changed": self.check_mode and changes,

@@ -18,8 +18,8 @@ from kubeflow_volcano.rollout.backup.admitted import Platform
 from kubeflow_volcano.rollout.backup.choice import Choice
 from kubeflow_volcano.rollout.backup.collect import collect
 from kubeflow_volcano.rollout.backup.restore import restore
+from kubeflow_volcano.rollout.running import running_jobs
 from kubeflow_volcano.rollout.settings.settings import parse
-from kubeflow_volcano.rollout.upgrade.running import running_jobs
 from tests.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]

@@ -91,7 +91,7 @@ FLOORS: Mapping[str, Sequence[set[str]]] = {
         {"scope", "desired", "requirements"},
         {"versions"},
         {"backup", "prepare"},
-        {"stale"},
+        {"running", "stale"},
         {"packing", "run", "uninstall"},
         {"plan"},
         {"upgrade"},

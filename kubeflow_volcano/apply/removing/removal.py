@@ -101,7 +101,8 @@ class Removal:
     def _remove(self, wave: Wave, objects: Mapping[Ref, Object]) -> set[Ref]:
         """Delete these, and wait until they are gone; returns those that are held."""
         if self._check:
-            self.outcomes += [ObjectOutcome(ref, Action.REMOVED, live, None) for ref, live in objects.items()]
+            going = {ref: live for ref, live in objects.items() if "deletionTimestamp" not in live["metadata"]}
+            self.outcomes += [ObjectOutcome(ref, Action.REMOVED, live, None) for ref, live in going.items()]
             return set()
         if not objects:
             return set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.cluster.stored_versions import lost_version, way_back
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.text import counted, few
 
@@ -30,10 +31,12 @@ def in_use(crd: Ref, others: Iterable[Ref]) -> Problem:
 
 def unread(crd: Ref, why: str) -> Problem:
     """A CRD whose objects cannot be listed."""
+    version = lost_version(why)
+    todo = f"{' && '.join(way_back(crd.name, version))}, and run again." if version else ""
     return Problem(
         f"{crd} stays: its objects cannot be listed: {why}.",
         "an answer to whether objects of its kind are left; they would be deleted with it.",
-        f"remove the cause until kubectl get {crd.name} -A answers, and run again.",
+        todo or f"remove the cause until kubectl get {crd.name} -A answers, and run again.",
     )
 
 

@@ -14,8 +14,9 @@ from kubeflow_volcano.cluster.api.discovery import Resource
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.stored_versions import problem
 from kubeflow_volcano.parallel import in_parallel
-from kubeflow_volcano.problems import ProblemsError
+from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.ref import group_of
 from kubeflow_volcano.rollout.account.stored import SECRET
@@ -24,7 +25,7 @@ from kubeflow_volcano.rollout.backup.selection import is_contributor, why_left_o
 from kubeflow_volcano.rollout.versions.installed import installed_versions
 from kubeflow_volcano.text import counted
 
-__all__ = ["collect"]
+__all__ = ["collect", "incomplete"]
 
 _PARALLEL = 8
 _BINDINGS = ("rbac.authorization.k8s.io/v1", "RoleBinding")
@@ -35,10 +36,10 @@ def collect(cluster: Cluster, progress: Progress) -> Backup:
     """Save all custom resources of the CRDs that this project applied, contributors of profiles, and the first user.
 
     Objects are read in the version that the API server prefers, kind by kind: changes meanwhile are in one kind and
-    not in another. Changes nothing.
+    not in another. Changes nothing. A kind that cannot be listed is in the origin: the backup is not whole then.
 
     Raises:
-        ProblemsError: a kind cannot be read, so that the backup would not be whole.
+        ProblemsError: the API server does not answer, or refuses what is not a custom resource.
     """
     try:
         return _collect(cluster, progress)
@@ -55,10 +56,17 @@ def _collect(cluster: Cluster, progress: Progress) -> Backup:
     kinds = [item for item in preferred_kinds(cluster) if item.title in ours]
     progress(f"reading {counted(len(kinds), 'kind')} of custom resources")
 
-    def read(resource: Resource) -> Sequence[Object]:
-        return cluster.list(resource.api_version, resource.kind, trim=_without_fields).items
+    def read(resource: Resource) -> Sequence[Object] | str:
+        try:
+            return cluster.list(resource.api_version, resource.kind, trim=_without_fields).items
+        except ApiError as error:
+            if error.status == 0:
+                raise
+            return str(error)
 
-    found = [obj for items in in_parallel(read, kinds, _PARALLEL) for obj in items]
+    answers = {kind.title: answer for kind, answer in zip(kinds, in_parallel(read, kinds, _PARALLEL), strict=True)}
+    unread = {name: answer for name, answer in answers.items() if isinstance(answer, str)}
+    found = [obj for answer in answers.values() if not isinstance(answer, str) for obj in answer]
     left_out: Counter[str] = Counter()
     saved: list[Object] = []
     for obj in found:
@@ -81,8 +89,22 @@ def _collect(cluster: Cluster, progress: Progress) -> Backup:
         obj["metadata"].pop("managedFields", None)
     created = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     kubernetes = cluster.version["gitVersion"]
-    origin = Origin(created, kubernetes, dict(installed_versions(cluster)), dict(sorted(left_out.items())), volumes)
+    versions = dict(installed_versions(cluster))
+    origin = Origin(created, kubernetes, versions, dict(sorted(left_out.items())), volumes, unread)
     return Backup(origin, tuple(sorted(saved, key=Ref.of)))
+
+
+def incomplete(backup: Backup) -> list[Problem]:
+    """What a backup lacks because a kind could not be listed."""
+    return [
+        problem(name, why)
+        or Problem(
+            f"objects of {name} could not be listed: {why}.",
+            "an answer to which objects there are: the backup is not whole without them.",
+            f"remove the cause until kubectl get {name} -A answers, and run again.",
+        )
+        for name, why in backup.origin.unread.items()
+    ]
 
 
 def _shares(binding: Object, profiles: Collection[str]) -> bool:

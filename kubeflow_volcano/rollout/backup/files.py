@@ -11,7 +11,7 @@ import stat
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import yaml
@@ -72,7 +72,7 @@ class Origin:
     """Where a backup comes from. `created` is UTC in ISO 8601; `versions` has those of components.
 
     `left_out` counts objects by the reason why they were left out; `volumes` are claims as namespace/name, whose
-    content is in no backup.
+    content is in no backup. `unread` are CRDs whose objects could not be listed and are missing, with the reason.
     """
 
     created: str
@@ -80,6 +80,7 @@ class Origin:
     versions: Mapping[str, str]
     left_out: Mapping[str, int]
     volumes: tuple[str, ...]
+    unread: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

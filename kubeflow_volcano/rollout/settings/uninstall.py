@@ -18,14 +18,15 @@ __all__ = ["UninstallSettings", "uninstall_settings", "validate_uninstall"]
 class UninstallSettings:
     """Components, all of them if there is none; data to remove and objects to finalize, each as `Kind name`.
 
-    `legacy` are unmaintained tools whose leftovers go instead. `wait_seconds` limits the time in which no
-    object disappears.
+    `legacy` are unmaintained tools whose leftovers go instead. `running_jobs` is refuse or allow. `wait_seconds` limits
+    the time in which no object disappears.
     """
 
     components: Annotated[tuple[str, ...], Key("uninstall_components")]
     data: Annotated[tuple[str, ...], Key("uninstall_data")]
     finalize: Annotated[tuple[str, ...], Key("uninstall_finalize")]
     legacy: Annotated[tuple[str, ...], Key("uninstall_legacy")]
+    running_jobs: Annotated[str, Key("uninstall_running_jobs")]
     wait_seconds: Annotated[int, Key("uninstall_wait_seconds")]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from kubeflow_volcano.apply.removing.wording import kubectl
+from kubeflow_volcano.cluster import stored_versions
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import Problem
@@ -56,7 +57,7 @@ def lost_conversion(cluster: Cluster, crd: Ref, going: Collection[Stale]) -> str
 
 def unread(plural: str, why: str) -> Problem:
     """A kind that cannot be listed."""
-    return Problem(
+    return stored_versions.problem(plural, why) or Problem(
         f"{plural} could not be listed: {why}.",
         "an answer to which of them are ours.",
         f"remove the cause until kubectl get {plural} -A answers, and run again.",

@@ -28,6 +28,7 @@ __all__ = [
     "dependents",
     "foreign_data",
     "lasting_namespaces",
+    "running",
     "unknown_components",
     "unrecorded",
 ]
@@ -74,6 +75,19 @@ def dependents(settings: Settings, brought: Mapping[str, Component]) -> Iterator
         "a component that no other one needs.",
         f"remove them, too: uninstall_components: [{', '.join(whole)}]; or leave uninstall_components empty to remove "
         "the whole.",
+    )
+
+
+def running(jobs: Sequence[Ref], pods: Mapping[str, Sequence[str]]) -> Problem | None:
+    """Jobs that run, and unfinished `pods` by their scheduler that goes; None without any."""
+    found = [str(ref) for ref in jobs] + [f"{pod} (scheduler {name})" for name, names in pods.items() for pod in names]
+    if not found:
+        return None
+    return Problem(
+        f"jobs and pods that run: {few(found, 10)}.",
+        "no running job while its operator and scheduler are removed: running pods go on without them, pending ones "
+        "stay so, and none is restarted or cleaned up.",
+        "wait until they have ended, delete or suspend them, or set uninstall_running_jobs: allow.",
     )
 
 

@@ -12,6 +12,7 @@ from kubeflow_volcano.apply.removing.order import UNINSTALLING
 from kubeflow_volcano.apply.removing.removal import Removal, Rules
 from kubeflow_volcano.apply.result import Action, ObjectOutcome
 from kubeflow_volcano.apply.schedule import lock_lost
+from kubeflow_volcano.catalog.gangs import GANG_SCHEDULERS
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.applied_objects import Place
@@ -20,8 +21,10 @@ from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.rollout.gang.wiring import OPERATORS
 from kubeflow_volcano.rollout.others.owners import places_of_existing
 from kubeflow_volcano.rollout.queues.drain import CREATED_QUEUES
+from kubeflow_volcano.rollout.running import running_jobs
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.stale.derived import is_derived
 from kubeflow_volcano.rollout.stale.find import Stale
@@ -36,13 +39,16 @@ from kubeflow_volcano.rollout.uninstall.plan import DATA, Kept, by_name, make_pl
 from kubeflow_volcano.rollout.uninstall.project import Project
 from kubeflow_volcano.rollout.uninstall.survey import read_survey
 from kubeflow_volcano.rollout.uninstall.volumes import volumes_left
-from kubeflow_volcano.text import counted
+from kubeflow_volcano.text import counted, few
 
 __all__ = ["uninstall"]
 
 _STORAGE = "local-path"
 """The component that provisions volumes: it has to clean up those of removed claims."""
 _SECONDS = 120.0
+_ACTING = frozenset({*OPERATORS, *GANG_SCHEDULERS})
+"""Components without which running jobs are on their own."""
+_MOST_SHOWN = 10
 
 
 def uninstall(cluster: Cluster, settings: Settings, *, check: bool, progress: Progress) -> Uninstalled:
@@ -64,8 +70,8 @@ def uninstall(cluster: Cluster, settings: Settings, *, check: bool, progress: Pr
             if check or not project.going or holder_of(cluster) is None:
                 return run.finish(project, started)
         elif check:
-            run.show()
             run.remove()
+            run.show()
             return run.finish(run.project(), started)
         with Lock(cluster, progress, run.deadline.expire) as lock:
             run.look()  # what another run has changed until the lock was free
@@ -111,6 +117,11 @@ class _Run:
         self.plan = make_plan(self.survey, self.settings.uninstall)
         if lasting := [*requirements.lasting_namespaces(self.cluster, self.plan.going)]:
             raise InvalidInput(lasting)
+        parts = {item.component for item in self.plan.going}
+        if self.settings.uninstall.running_jobs == "refuse" and parts & _ACTING:
+            jobs = running_jobs(self.cluster)
+            if running := requirements.running(jobs, self.survey.pods):
+                raise InvalidInput(running)
         self.problems = [notes.unread(plural, why) for plural, why in self.survey.unread.items()]
 
     @property
@@ -127,9 +138,13 @@ class _Run:
         """Print the plan."""
         crds = self.cluster.list("apiextensions.k8s.io/v1", CRD_KIND, brief=True).items
         groups = {item["metadata"]["name"].partition(".")[2] for item in crds}
-        going = {item.ref: item.component for item in self.plan.going}
+        stay = {item.ref for item in self.kept}  # CRDs with objects that stay, which only the removal finds
+        leaving = {item.ref for item in self.plan.going if "deletionTimestamp" in item.live["metadata"]}
+        going = {item.ref: item.component for item in self.plan.going if item.ref not in stay | leaving}
         for line in describe_going(going, sorted(groups)):
             self.progress(line)
+        if leaving:
+            self.progress(f"being deleted already: {few(sorted(map(str, leaving)), _MOST_SHOWN)}")
         for item in self.plan.released:
             self.progress(f"give back {item.ref}, which others made before a roll-out applied it: the fields go")
 

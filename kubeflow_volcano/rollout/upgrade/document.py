@@ -23,11 +23,12 @@ from kubeflow_volcano.rollout.gang.wiring import operator_deployment
 from kubeflow_volcano.rollout.plan.steps import gang_of
 from kubeflow_volcano.rollout.prepare import Prepared, prepare
 from kubeflow_volcano.rollout.run import carry_out, roll_out
+from kubeflow_volcano.rollout.running import running_jobs
 from kubeflow_volcano.rollout.scope import scope_of
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.state.ledger import has_ended_well
-from kubeflow_volcano.rollout.upgrade.running import running_jobs
-from kubeflow_volcano.rollout.versions.installed import installed_versions
+from kubeflow_volcano.rollout.upgrade.listable import unlistable
+from kubeflow_volcano.rollout.versions.installed import installed_versions, own_version
 from kubeflow_volcano.rollout.versions.judge import require_upgrade
 from kubeflow_volcano.text import few
 
@@ -47,7 +48,8 @@ def foretell(cluster: Cluster, settings: Settings, *, check: bool, progress: Pro
     With `check` steps that a person has to confirm are described only.
 
     Raises:
-        InvalidInput: nothing is installed, the settings are no upgrade in one step, or a step is not confirmed.
+        InvalidInput: nothing is installed, the settings are no upgrade in one step, a step is not confirmed, or objects
+            of a kind cannot be listed, so that nothing could be saved or stored again.
         ProblemsError: the API server refused a request.
     """
     try:
@@ -60,6 +62,8 @@ def foretell(cluster: Cluster, settings: Settings, *, check: bool, progress: Pro
                     "run playbooks/install.yml; on a cluster of this project whose record is lost, too.",
                 )
             )
+        if unlisted := unlistable(cluster):
+            raise InvalidInput(unlisted)
         scope = scope_of(settings)
         steps = require_upgrade(settings, scope, installed, check=check)
         running = running_jobs(cluster)
@@ -141,10 +145,11 @@ def _outcome(result: ApplyResult) -> dict[str, Any]:
 
 
 def _versions(settings: Settings, installed: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """Each component with its installed and its wanted version; empty where it has none."""
-    wanted = {part.name: settings.version_of(part) for part in settings.components}
+    """Each component with its installed and its wanted version, its own ones; empty where it has none."""
+    wanted = {part.name: part.version for part in settings.components}
     for name in sorted({*installed, *wanted}):
-        yield {"component": name, "installed": installed.get(name, ""), "wanted": wanted.get(name, "")}
+        now = own_version(name, installed[name]) if name in installed else ""
+        yield {"component": name, "installed": now, "wanted": wanted.get(name, "")}
 
 
 def _crds(cluster: Cluster, prepared: Prepared) -> Iterator[dict[str, Any]]:

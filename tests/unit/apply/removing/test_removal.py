@@ -147,3 +147,13 @@ def test_check_mode_foretells_and_deletes_nothing(api: Any) -> None:
     done = removal(api, MAP, check=True)
     assert [(item.ref, item.action) for item in done.outcomes] == [(MAP, Action.REMOVED)]
     assert not api.seen("DELETE", f"{MAPS}/a")
+
+
+def test_what_is_being_deleted_already_is_not_to_be_deleted(api: Any) -> None:
+    done = Removal(api.connect(), Deadline(60), silent, Rules(explain=explained), check=True)
+    crds = {"metadata": {"resourceVersion": "1"}, "items": []}
+    resource = {"name": "customresourcedefinitions", "kind": "CustomResourceDefinition", "namespaced": False}
+    api.on("GET", CRDS, api.reply(body={"resources": [resource]}))
+    api.on("GET", f"{CRDS}/customresourcedefinitions", api.reply(body=crds))
+    done.run({MAP: live(MAP, deletionTimestamp="2027-01-01T00:00:00Z"), DEPLOYMENT: live(DEPLOYMENT)})
+    assert [item.ref for item in done.outcomes] == [DEPLOYMENT]

@@ -483,3 +483,11 @@ def test_the_default_of_every_variable_that_settings_read_has_the_type_of_its_fi
     for name, kind in keys(Settings).items():
         if name in defaults:
             decode(kind, defaults[name], name)
+
+
+@pytest.mark.parametrize(("value", "example"), [("15", 15), ("4", 120), ("soon", 120), (True, 120), ("5000", 120)])
+def test_the_example_of_a_number_is_one_that_the_rule_takes(value: Any, example: int) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        parse({"uninstall_wait_seconds": value})
+    assert f'{{"uninstall_wait_seconds": {example}}}' in refused.value.describe()
+    assert parse({"uninstall_wait_seconds": example}).uninstall.wait_seconds == example

@@ -28,7 +28,7 @@ def live(ref: Ref, **meta: Any) -> Object:
 
 def planned(*refs: Ref, data: tuple[str, ...] = (), **survey: Any) -> Plan:
     ours = tuple(Stale(ref, live(ref), "part", "1") for ref in refs)
-    return make_plan(Survey({}, ours, **survey), UninstallSettings((), data, (), (), 60))
+    return make_plan(Survey({}, ours, **survey), UninstallSettings((), data, (), (), "refuse", 60))
 
 
 def going(plan: Plan) -> set[Ref]:

@@ -121,3 +121,13 @@ def test_namespaces_that_would_not_go_are_told_with_the_cause(monkeypatch: pytes
     (problem,) = requirements.lasting_namespaces(cast("Cluster", None), going)
     assert (str(away) in problem.found, "kubeflow" in problem.found) == (True, True)
     assert [*requirements.lasting_namespaces(cast("Cluster", None), going[1:])] == []
+
+
+def test_jobs_that_run_and_pods_of_a_scheduler_that_goes_are_refused() -> None:
+    job = Ref("kubeflow.org/v1", "PyTorchJob", "team", "train")
+    problem = requirements.running([job], {"volcano": ["Pod team/a"]})
+    assert problem is not None
+    assert str(job) in problem.found
+    assert "Pod team/a (scheduler volcano)" in problem.found
+    assert "uninstall_running_jobs: allow" in problem.todo
+    assert requirements.running([], {"volcano": []}) is None
