@@ -28,12 +28,25 @@ from kubeflow_volcano.rollout.manifests.pruning import mark_used
 from kubeflow_volcano.rollout.manifests.trees import file_sum
 from kubeflow_volcano.rollout.settings.settings import Settings
 
-__all__ = ["ARCHITECTURES", "Provided", "asset", "carried_name", "provide", "require_known", "version_of"]
+__all__ = [
+    "ARCHITECTURES",
+    "Provided",
+    "UnknownProgramError",
+    "asset",
+    "carried_name",
+    "provide",
+    "require_known",
+    "version_of",
+]
 
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 """uname's names to Go's."""
 _VERSION_SECONDS = 60
 _VERSION = re.compile(r"(\d+)\.\d+\.\d+")
+
+
+class UnknownProgramError(InvalidInput):
+    """The program is not the one that the inventory or the catalog names."""
 
 
 class Provided(NamedTuple):
@@ -70,12 +83,13 @@ def require_known(settings: Settings) -> None:
     """See before it is run that the program is the one that the inventory or the catalog names.
 
     Raises:
-        InvalidInput: it is another one, or others may change the place where it is kept.
+        UnknownProgramError: it is another one.
+        InvalidInput: others may change the place where it is kept.
     """
     place = settings.kustomize
     if settings.own_kustomize:
         if settings.kustomize_sum and place.is_file() and (found := file_sum(place)) != settings.kustomize_sum:
-            raise InvalidInput(
+            raise UnknownProgramError(
                 Problem(
                     f"{place} has sha256 {found}.",
                     f"sha256 {settings.kustomize_sum}, as kustomize_binary says.",
@@ -87,7 +101,7 @@ def require_known(settings: Settings) -> None:
     release = kustomize_release(settings.kustomize_version)
     program = _kept(place, release)
     if program is None or place.read_bytes() != program:
-        raise InvalidInput(
+        raise UnknownProgramError(
             Problem(
                 f"{place} is not kustomize {release.version} as upstream publishes it.",
                 "the program whose sum the catalog has: no other one is run.",

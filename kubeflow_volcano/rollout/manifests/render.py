@@ -84,6 +84,8 @@ class Renderer:
 
         if keys:
             require_private(self._kept)  # what is kept there is used as it is
+            if not all((self._kept / f"{key}.json").is_file() for key in keys.values()):
+                self._require_known()
 
         def one(name: str) -> tuple[Object, ...]:
             place = places[name]
@@ -113,15 +115,18 @@ class Renderer:
             mark_used(kept)
             return objects
         self._progress(f"building {name} with kustomize")
-        with self._verifying:
-            if self._verify:
-                self._verify()
-            self._verify = None
+        self._require_known()
         objects = _objects(_run(place, self._kustomize), f"kustomize build {place}")
         # In one piece, which is C: json.dump encodes in Python. Sources of your own may have Secrets.
         with naming_full_disks(self._kept):
             write_file(kept, json.dumps(objects), 0o600)
         return objects
+
+    def _require_known(self) -> None:
+        with self._verifying:
+            if self._verify:
+                self._verify()
+            self._verify = None
 
     def _key(self, folder: Path, files: frozenset[Path]) -> str:
         """Sum over kustomize and all files that the build reads, independent of their place."""

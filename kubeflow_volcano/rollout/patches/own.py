@@ -14,7 +14,7 @@ from kubeflow_volcano.apply.fields.ceded import Pointer, as_pointer
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress, silent
-from kubeflow_volcano.rollout.manifests.kustomize_binary import require_known
+from kubeflow_volcano.rollout.manifests.kustomize_binary import UnknownProgramError, require_known
 from kubeflow_volcano.rollout.manifests.render import Renderer
 from kubeflow_volcano.rollout.settings.own_patches import OwnPatch
 from kubeflow_volcano.rollout.settings.settings import Settings
@@ -103,6 +103,8 @@ def _merged(name: str, targets: Sequence[tuple[int, OwnPatch, Object]], settings
             _write(folder, objects[Ref.of(obj)], patch)
             try:
                 built = renderer.render({name: folder})[name]
+            except UnknownProgramError:
+                raise
             except InvalidInput as error:
                 raise InvalidInput([_refused(name, number, folder, item) for item in error.problems]) from error
             objects[Ref.of(obj)] = built[0]

@@ -199,7 +199,7 @@ def test_patches_of_the_inventory_come_before_new_names_of_images(write: Write, 
     settings, components = write({"pods": POD}, **rules)
     more = {"spec": {"containers": [{"name": "d", "image": "gcr.io/x/y:v2"}]}}
     own = {"pods": (OwnPatch(Target("Pod", "p"), more),)}
-    found = desired(replace(settings, kustomize=kustomize, patches=own), components, silent)
+    found = desired(replace(settings, kustomize=kustomize, own_kustomize=True, patches=own), components, silent)
     (pod,) = found.parts["pods"]
     assert {item["name"]: item["image"] for item in pod["spec"]["containers"]} == {
         "c": "m.daocloud.io/gcr.io/a/b:v1",
@@ -210,6 +210,6 @@ def test_patches_of_the_inventory_come_before_new_names_of_images(write: Write, 
 def test_a_patch_and_a_variable_that_set_the_same_are_refused(write: Write, kustomize: Path) -> None:
     settings, components = write({"spaces": NAMESPACE}, kubeflow_namespace_labels={"team": "a"})
     patch = OwnPatch(Target("Namespace", "shared"), {"metadata": {"labels": {"team": "b", "more": "c"}}})
-    settings = replace(settings, kustomize=kustomize, patches={"spaces": (patch,)})
+    settings = replace(settings, kustomize=kustomize, own_kustomize=True, patches={"spaces": (patch,)})
     with pytest.raises(InvalidInput, match=r"patches.spaces\[0\] sets metadata.labels.team of Namespace shared"):
         desired(settings, components, silent)

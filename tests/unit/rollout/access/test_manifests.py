@@ -64,7 +64,7 @@ def upstream(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     cache = tmp_path_factory.mktemp("cache")
     archive = needed_archive(release)
     settings = parse({"kubeflow_release": release, "kubeflow_profile": "full", "kubeflow_source": str(archive)})
-    settings = replace(settings, kustomize=kustomize, cache_directory=cache)
+    settings = replace(settings, kustomize=kustomize, own_kustomize=True, cache_directory=cache)
     opened, known = Sources(settings, silent), Kustomizations()
     sign_in = "oidc-authservice" if release == "1.6.1" else "oauth2-proxy"
     wanted = [part for part in settings.components if part.name in {*CHANGED, sign_in}]

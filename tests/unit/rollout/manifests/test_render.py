@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object
-from kubeflow_volcano.problems import InvalidInput
+from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress, silent
 from kubeflow_volcano.rollout.manifests.render import Renderer
 
@@ -146,3 +146,31 @@ def test_a_build_opens_no_connection(folder: Path, kustomize: Path, tmp_path: Pa
     with pytest.raises(InvalidInput, match=words):
         render(folder, kustomize, tmp_path / "cache", silent)
     assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_the_program_is_verified_once_before_it_is_run(folder: Path, tmp_path: Path, *, known: bool) -> None:
+    program, ran, asked = tmp_path / "kustomize", tmp_path / "ran", list[str]()
+    program.write_text(f"#!/bin/sh\ntouch {ran}\ncat <<END\n{MAP}END\n")
+    program.chmod(0o755)
+
+    def verify() -> None:
+        asked.append("again")
+        if not known:
+            raise InvalidInput(Problem("another program.", "the known one.", "put it there."))
+
+    renderer = Renderer(program, tmp_path / "cache", silent, verify=verify)
+    if known:
+        for _ in range(2):
+            assert [*renderer.render({"a": folder, "b": folder})] == ["a", "b"]
+    else:
+        with pytest.raises(InvalidInput, match="another program"):
+            renderer.render({"a": folder, "b": folder})
+    assert (asked, ran.exists()) == (["again"], known)
+
+
+def test_builds_are_not_kept_where_others_may_change_them(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "cache/renders").mkdir(parents=True)
+    (tmp_path / "cache/renders").chmod(0o777)
+    with pytest.raises(InvalidInput, match="everybody may change"):
+        render(folder, Path("/bin/true"), tmp_path / "cache", silent)

@@ -12,6 +12,7 @@ import pytest
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
+from kubeflow_volcano.rollout.manifests.kustomize_binary import UnknownProgramError
 from kubeflow_volcano.rollout.patches.own import overruled, with_own_patches
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 
@@ -49,7 +50,7 @@ def program(request: pytest.FixtureRequest) -> Path:
 
 def settings(program: Path, cache: Path, *patches: dict[str, Any]) -> Settings:
     parsed = parse({"kubeflow_profile": "full", "kubeflow_patches": {NAME: list(patches)}})
-    return replace(parsed, kustomize=program, cache_directory=cache)
+    return replace(parsed, kustomize=program, own_kustomize=True, cache_directory=cache)
 
 
 def target(kind: str = "Deployment", name: str = "katib-ui", **more: str) -> dict[str, str]:
@@ -174,3 +175,9 @@ def test_the_variable_is_checked(patches: Any, word: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         parse({"kubeflow_profile": "full", "kubeflow_patches": patches})
     assert word in str(caught.value)
+
+
+def test_a_program_that_is_not_the_known_one_is_no_fault_of_a_patch(kustomize: Path, tmp_path: Path) -> None:
+    wanted = settings(kustomize, tmp_path, {"target": target(), "patch": {"metadata": {"labels": {"a": "b"}}}})
+    with pytest.raises(UnknownProgramError, match="sha256"):
+        with_own_patches(NAME, OBJECTS, replace(wanted, kustomize_sum="0" * 64), silent)

@@ -43,7 +43,7 @@ def upstream(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     old = settings.release.kustomize_version.startswith("3.")
     kustomize: Path = request.getfixturevalue("kustomize_3" if old else "kustomize")
     cache = tmp_path_factory.mktemp("cache")
-    opened = Sources(replace(settings, kustomize=kustomize, cache_directory=cache), silent)
+    opened = Sources(replace(settings, kustomize=kustomize, own_kustomize=True, cache_directory=cache), silent)
     places = {part.name: opened.place(part) for part in settings.components if part.name in COMPONENTS}
     parts = Renderer(kustomize, cache, silent).render(places)
     return Upstream(release, {name: tuple(objects) for name, objects in parts.items()})
