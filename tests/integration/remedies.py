@@ -79,6 +79,18 @@ OPERATOR_ROLE = Ref("rbac.authorization.k8s.io/v1", "ClusterRole", "", "training
 HOOKS = "admissionregistration.k8s.io/v1"
 JOBS_HOOK = Ref(HOOKS, "ValidatingWebhookConfiguration", "", "volcano-admission-service-jobs-validate")
 QUEUES_HOOK = Ref(HOOKS, "ValidatingWebhookConfiguration", "", "volcano-admission-service-queues-validate")
+FORMER_API = {
+    "apiVersion": "apiregistration.k8s.io/v1",
+    "kind": "APIService",
+    "metadata": {"name": "v1.former.example.com"},
+    "spec": {
+        "group": "former.example.com",
+        "version": "v1",
+        "groupPriorityMinimum": 100,
+        "versionPriority": 100,
+        "service": {"namespace": "default", "name": "former"},
+    },
+}
 DEFAULT = "storageclass.kubernetes.io/is-default-class"
 CONSUMER = 999
 BUSYBOX = "docker.io/library/busybox:1.36"
@@ -428,6 +440,13 @@ QUICK = (
 """One judgement prints them all, and one finds all of them done."""
 
 LONG = (
+    Remedy(
+        "an API of which only its name is left",
+        "validators/checks/machinery/served.py:_unavailable:B2",
+        "B2",
+        "NoService",
+        left(lambda at: at.cluster.create(FORMER_API)),
+    ),
     Remedy(
         "a job of an operator without its flag",
         "validators/explain/creation/podgroups.py:_operator_flags",

@@ -89,12 +89,14 @@ class Probe(Evidence[_T]):
             rooms run at the same time, so a room holds what must not disturb each other.
         reads: what `run` reads of the facts.
         needs: rules that the caller must be granted where it acts.
+        asks_first: whether it makes objects only where it learns nothing without them.
     """
 
     run: Callable[[Session, Facts, Progress], _T]
     room: str
     reads: tuple[Read, ...] = ()
     needs: tuple[Rule, ...] = ()
+    asks_first: bool = False
 
 
 @dataclass(frozen=True, eq=False)

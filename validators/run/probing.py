@@ -42,7 +42,7 @@ class Probing:
 
     def without_namespaces(self, checks: Iterable[Check]) -> Mapping[str, Unread]:
         """Why checks cannot be judged whose probes make namespaces, by id, where none could be deleted again."""
-        waiting = [item.id for item in checks if isinstance(item.probe, Probe) and _MAKES_ONE in item.probe.needs]
+        waiting = [item.id for item in checks if isinstance(item.probe, Probe) and _makes_one(item.probe)]
         held = self.session.obstacles() if waiting else ()
         if not held:
             return {}
@@ -99,6 +99,10 @@ class Probing:
         """Lines of probes that run side by side bear their names; one that is cut short has nothing more to say."""
         if not self.session.stopped:
             self.progress(f"{probe.name}: {line}")
+
+
+def _makes_one(probe: Probe[Any]) -> bool:
+    return not probe.asks_first and _MAKES_ONE in probe.needs
 
 
 def _tolerations(facts: Facts, progress: Progress) -> tuple[Mapping[str, str], ...]:

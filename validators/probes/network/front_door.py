@@ -147,5 +147,5 @@ def account(evidence: FrontDoor, end: End) -> None:
 
 
 GATEWAY = Probe[FrontDoor](
-    "gateway", run, "network", reads=(SERVICES, NODES, PODS), needs=(*ACTING, *POD_EVENTS, *HOST_NEEDS)
+    "gateway", run, "network", reads=(SERVICES, NODES, PODS), needs=(*ACTING, *POD_EVENTS, *HOST_NEEDS), asks_first=True
 )
