@@ -24,9 +24,10 @@ FOLDERS = {
     "releases": "release",
     "local_path": "component",
     "scheduler_plugins": "component",
+    "symptoms": "symptom",
     "volcano": "component",
 }
-"""Folders with one file per version; all files of a folder have the same schema."""
+"""Folders with one file per version or topic; all files of a folder have the same schema."""
 
 
 @cache

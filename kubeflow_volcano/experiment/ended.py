@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kubeflow_volcano.catalog.symptoms.read import recognise
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.cluster.readiness import BAD_IMAGE_REASONS
@@ -76,7 +77,10 @@ def watch_to_end(session: Session, pod: Object, seconds: float) -> End:
     phase = phase_of(latest)
     said = _termination(latest)
     if phase not in _ENDED and not failure:
-        reason, failure = "TimedOut", _why_not(session, latest, time.monotonic() - started)
+        failure = _why_not(session, latest, time.monotonic() - started)
+        # Without a sandbox no container has a state of its own that could tell.
+        symptom = recognise(failure, "sandbox")
+        reason = symptom.reason if symptom else "TimedOut"
     elif phase == "Failed" and not said:
         status = latest["status"]
         reason, failure = status.get("reason") or "Failed", status.get("message") or "the probe pod failed in silence"

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, warn
 from kubeflow_volcano.catalog.images.mirrors import known_mirrors, load_mirror
+from kubeflow_volcano.catalog.symptoms.read import recognise
 from kubeflow_volcano.hosts.containerd import plan as planning
 from kubeflow_volcano.hosts.containerd.check import candidate_files, require_accepted
 from kubeflow_volcano.hosts.containerd.look import Look, runtime_problems
@@ -150,8 +151,10 @@ class ActionModule(Action):
         self.need("kfv_containerd", step="restore")
         left = "The node's former files are restored"
         todo = "find the cause in containerd's log (journalctl -u containerd), correct it"
-        if "x509" in trouble:
-            todo = "set image_mirror_containerd_ca to the certificate of the authority that signed the mirror's"
+        if found := recognise(trouble, "pull"):
+            todo = found.todo.removesuffix(".")
+            if found.reason == "RegistryCertificate":
+                todo = "set image_mirror_containerd_ca to the certificate of the authority that signed the mirror's"
         if restart:
             seconds = settings.mirror.containerd.ready_seconds
             again = self.need("kfv_containerd", step="restart", seconds=seconds)["trouble"]

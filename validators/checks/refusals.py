@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubeflow_volcano.catalog.symptoms.read import recognise
 from kubeflow_volcano.cluster.admission.denials import denier, look_at
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.ended import BAD_STARTS
@@ -73,6 +74,8 @@ def not_tried(failure: tuple[str, str]) -> Outcome:
     reason, text = failure
     if reason in BAD_STARTS:
         return errored("ProbeImage", f"the probe pod cannot start: {text}", todo="mirror or override its image.")
+    if (symptom := recognise(text, "sandbox")) and symptom.reason == reason:
+        return errored(reason, f"the probe pod cannot start: {text}. Cause: {symptom.cause}.", todo=symptom.todo)
     if reason == "ProbeRefused":
         return refusal(text)
     if reason in _UNREAD:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from kubeflow_volcano.catalog.symptoms.read import recognise
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.cluster.readiness import State, assess_pod
 from kubeflow_volcano.text import counted, few
@@ -56,6 +57,14 @@ def _trouble(pod: Object, facts: Facts) -> Finding | None:
     if own := _init_container(pod, notes) or _configuration(pod) or _ended(pod, notes):
         return own
     if pod.get("status", {}).get("phase") == "Pending" and notes.events and not _waits_for_image(pod, notes):
+        if symptom := recognise(notes.events[-1], "sandbox"):
+            return finding(
+                symptom.reason,
+                f"{Ref.of(pod)} is on {pod['spec']['nodeName']} and has not started: {notes.events[-1].rstrip('.')}. "
+                f"Cause: {symptom.cause}.",
+                needed="volumes, network and Secrets that the node can set up for the pod.",
+                todo=symptom.todo,
+            )
         return finding(
             "NotStarted",
             f"{Ref.of(pod)} is on {pod['spec']['nodeName']} and has not started: {notes.events[-1].rstrip('.')}.",

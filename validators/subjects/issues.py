@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.text import few
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.outcome import Cause, Outcome, Status, failed, passed, skipped, warned
 
@@ -42,6 +43,8 @@ class Issue:
     breaks: tuple[Ref, ...] = ()
     changes: tuple[str, ...] = ()
     """Commands that remove the cause."""
+    looks: tuple[str, ...] = ()
+    """Commands that show more of it, beside a description of the object."""
 
 
 @lru_cache(maxsize=32)  # the kinds of one run; most checks go through all pods
@@ -82,7 +85,6 @@ def verdict(found: Iterable[Issue], looked_at: Sequence[Ref], *, claim: str, exp
             else skipped("NoObjects", "there are no objects of this kind.")
         )
     make = failed if worst[0].status is Status.FAIL else warned
-    todos = tuple(dict.fromkeys(item.todo for item in worst))
     caused = all(item.because for item in worst)
     return make(
         worst[0].reason,
@@ -90,13 +92,28 @@ def verdict(found: Iterable[Issue], looked_at: Sequence[Ref], *, claim: str, exp
         expected=expected,
         observed={str(item.ref): item.reason for item in worst},
         objects=tuple(item.ref for item in worst),
-        todo=" ".join(todos),
-        commands=tuple(dict.fromkeys(_look(item.ref) for item in worst if item.reason != "Missing")),
+        todo=_remedies(worst),
+        commands=tuple(
+            dict.fromkeys(
+                command for item in worst if item.reason != "Missing" for command in (_look(item.ref), *item.looks)
+            )
+        ),
         changes=tuple(dict.fromkeys(command for item in worst for command in item.changes)),
         evidence={f"{item.ref.namespace}_{item.ref.name}.log": item.evidence for item in worst if item.evidence},
         because=tuple(dict.fromkeys(cause for item in worst for cause in item.because)) if caused else (),
         breaks=tuple(dict.fromkeys(ref for item in worst for ref in item.breaks)),
     )
+
+
+def _remedies(found: Sequence[Issue]) -> str:
+    """What to do; where that differs, each with the objects that it is for."""
+    by_todo: dict[str, list[Ref]] = {}
+    for item in found:
+        if item.todo:
+            by_todo.setdefault(item.todo, []).append(item.ref)
+    if len(by_todo) <= 1:
+        return " ".join(by_todo)
+    return " ".join(f"For {few(list(map(str, refs)), _MOST_SHOWN)}: {todo}" for todo, refs in by_todo.items())
 
 
 def _describe(found: Sequence[Issue]) -> str:

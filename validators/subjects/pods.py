@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -11,6 +12,7 @@ from functools import lru_cache
 
 from kubeflow_volcano.catalog.gangs import VOLCANO, podgroup_of
 from kubeflow_volcano.catalog.operator import DEPLOYMENT as OPERATOR
+from kubeflow_volcano.catalog.symptoms.read import recognise
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
@@ -25,7 +27,7 @@ from kubeflow_volcano.validators.subjects import ownership
 from kubeflow_volcano.validators.subjects.issues import Issue, age, judged
 from kubeflow_volcano.validators.subjects.outages import nodes_of, taints_in
 from kubeflow_volcano.validators.subjects.ownership import as_owned, workload_of
-from kubeflow_volcano.validators.subjects.renewal import Remedy, missing
+from kubeflow_volcano.validators.subjects.renewal import missing
 
 __all__ = [
     "GROUP_NAME",
@@ -50,26 +52,6 @@ GROUP_NAME = VOLCANO.mark[1]
 JOB_GROUPS = frozenset({"batch.volcano.sh", "kubeflow.org"})
 """API groups of users' jobs. Their pods show the state of the jobs, not of the platform."""
 
-_IMAGE_CLASSES = (
-    (
-        r"\bpull policy of Never\b",
-        "ErrImageNeverPull",
-        "set imagePullPolicy to IfNotPresent, or load the image onto the nodes.",
-    ),
-    (r"x509|certificate", "RegistryCertificate", "add the CA of the registry to the container runtime on every node."),
-    (r"toomanyrequests|\b429\b", "RegistryRateLimit", "pull through a mirror, or log in to the registry."),
-    (
-        r"not found|manifest unknown|\b404\b",
-        "ImageMissing",
-        "correct the name or tag of the image, or copy it to this registry.",
-    ),
-    (r"\b401\b|\b403\b|unauthorized|denied|forbidden", "ImageDenied", "add an imagePullSecret to the ServiceAccount."),
-    (
-        r"no such host|dial tcp|time(d )?out|connection refused|unreachable",
-        "RegistryUnreachable",
-        "configure a mirror or a proxy through which the nodes reach the registry.",
-    ),
-)
 _PLACEMENT_CLASSES = (
     (r"unbound|persistentvolumeclaim", "UnboundClaim", "see why the PersistentVolumeClaim is not bound."),
     (r"Insufficient|NotEnoughResources", "Insufficient", "free or add the resource that is named."),
@@ -84,6 +66,7 @@ _PLACEMENT_CLASSES = (
 )
 
 _NO_SECRET = re.compile(r'secret "(\S+)" not found')
+_TODO_UNKNOWN = "do what the message says; no cause is known of it here."
 _TODO_CRASH = "read the log of the previous container."
 _TODO_MEMORY = "raise the memory limit of the container, or find its leak."
 _PLACEMENT_CAUSES: Mapping[str, tuple[Cause, ...]] = {"UnboundClaim": ("D3",), "Insufficient": ("A4",)}
@@ -111,10 +94,15 @@ WINDOW = Fact[Window | None]("window", _unwatched, None, reads=(PODS,), needs=(R
 
 @dataclass(frozen=True, slots=True)
 class PodNotes:
-    """Details of an unhealthy pod: its Warning events, newest last, and the end of its log."""
+    """Details of an unhealthy pod: its Warning events, newest last, and the end of its log.
+
+    `pulling` is the news that its node pulls an image, where nothing has come after it, and `since` when that began.
+    """
 
     events: tuple[str, ...] = ()
     log: str = ""
+    pulling: str = ""
+    since: str = ""
 
 
 def pod_notes(cluster: Cluster, facts: Facts) -> Mapping[str, PodNotes]:
@@ -126,15 +114,22 @@ def pod_notes(cluster: Cluster, facts: Facts) -> Mapping[str, PodNotes]:
 def notes(cluster: Cluster, pod: Object) -> PodNotes:
     """Of one pod. They only add detail to a message: what cannot be read is left out."""
     meta = pod["metadata"]
-    selector = f"involvedObject.uid={meta['uid']},type=Warning"
     events: tuple[Object, ...] = ()
     log = ""
     with contextlib.suppress(ApiError):
-        events = cluster.list("v1", "Event", namespace=meta["namespace"], fields=selector).items
+        about = f"involvedObject.uid={meta['uid']}"
+        events = cluster.list("v1", "Event", namespace=meta["namespace"], fields=about).items
     with contextlib.suppress(ApiError):
         log = _log(cluster, pod)
-    ordered = sorted(events, key=lambda item: item.get("lastTimestamp") or item.get("eventTime") or "")
-    return PodNotes(tuple(dict.fromkeys(str(item.get("message", "")) for item in ordered)), log)
+    ordered = sorted(events, key=_last_seen)
+    warnings = dict.fromkeys(str(item.get("message", "")) for item in ordered if item.get("type") == "Warning")
+    if ordered and ordered[-1].get("reason") == "Pulling":
+        return PodNotes(tuple(warnings), log, str(ordered[-1].get("message", "")), _last_seen(ordered[-1]))
+    return PodNotes(tuple(warnings), log)
+
+
+def _last_seen(event: Object) -> str:
+    return str(event.get("lastTimestamp") or event.get("eventTime") or "")
 
 
 def _log(cluster: Cluster, pod: Object) -> str:
@@ -228,15 +223,31 @@ def _failed(pod: Object, found: Issue, noted: PodNotes, facts: Facts) -> Issue |
         # During the backoff only the events still show the cause.
         pulls = [item for item in noted.events if "Failed to pull" in item] if "Back-off" in found.message else []
         text = " ".join([found.message, *pulls[-1:]])
-        reason, todo = _class_of(
-            text, _IMAGE_CLASSES, (found.reason, "correct the image or the settings of the container.")
-        )
-        return replace(found, check="A6", reason=reason, todo=todo, message=text)
+        seen = "create" if found.reason == "CreateContainerError" else "pull"
+        return _recognised(replace(found, check="A6", todo=_TODO_UNKNOWN), text, seen, pod)
     if found.reason == "OOMKilled":
         return replace(found, check="C7", todo=_TODO_MEMORY)
     last = noted.log.strip().rpartition("\n")[2]
     note = f" Last line of its log: {last}" if last else ""
     return replace(found, check="C7", message=found.message + note, todo=_TODO_CRASH)
+
+
+def _recognised(found: Issue, text: str, seen: str, pod: Object) -> Issue:
+    """The issue with the cause and the remedy of the symptom in the text, as far as it is known."""
+    symptom = recognise(text, seen)
+    if symptom is None:
+        return replace(found, message=text)
+    causes = [symptom.cause]
+    if symptom.reason == "SandboxImage" and (inner := recognise(text, "pull")):
+        causes.append(inner.cause)
+    node = pod["spec"].get("nodeName", "")
+    return replace(
+        found,
+        reason=symptom.reason,
+        message=" ".join([text, *(f"Cause: {cause}." for cause in causes)]),
+        todo=symptom.todo,
+        looks=tuple(f"ssh {node} {shlex.quote(command)}" for command in symptom.commands) if node else (),
+    )
 
 
 def _ended(pod: Object, found: Issue, facts: Facts) -> Issue | None:
@@ -290,11 +301,28 @@ def _waiting(pod: Object, found: Issue, noted: PodNotes, facts: Facts) -> Issue:
     if flapping := _flapping(found.ref, facts):
         return flapping
     note = f" {noted.events[-1]}" if noted.events else ""
-    remedy = Remedy("see which container is not ready and why.")
+    found = replace(found, status=status, message=found.message + seconds + note)
     if absent := _NO_SECRET.search(note):
         remedy = missing(Ref("v1", "Secret", found.ref.namespace, absent[1]), facts)
-    message = found.message + seconds + note
-    return replace(found, status=status, message=message, todo=remedy.todo, changes=remedy.changes)
+        return replace(found, todo=remedy.todo, changes=remedy.changes)
+    if noted.pulling:
+        return _pulling(found, noted, pod, facts)
+    found = _recognised(replace(found, todo="see which container is not ready and why."), found.message, "sandbox", pod)
+    return replace(found, check="A6") if found.reason == "SandboxImage" else found
+
+
+def _pulling(found: Issue, noted: PodNotes, pod: Object, facts: Facts) -> Issue:
+    """A node that pulls without an end: its container runtime tries again by itself where connections are cut."""
+    node, seconds = pod["spec"]["nodeName"], facts.taken - datetime.fromisoformat(noted.since).timestamp()
+    note = f" Node {node} has been at it for {seconds:.0f} s: {noted.pulling.rstrip('.')}."
+    return replace(
+        found,
+        reason="ImagePulling",
+        message=found.message + note,
+        todo="wait if the image is large; otherwise read in the log of the container runtime why it begins anew: a "
+        "connection that is cut again and again is no failed pull to it.",
+        looks=(f"ssh {node} {shlex.quote('journalctl -u containerd --since -10min')}",),
+    )
 
 
 def _ready(pod: Object, ref: Ref, facts: Facts) -> Issue | None:

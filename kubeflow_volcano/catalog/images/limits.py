@@ -17,10 +17,11 @@ challenge, and every anonymous pull begins with one.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from enum import StrEnum
 from http import HTTPStatus
+
+from kubeflow_volcano.catalog.symptoms.read import recognise
 
 __all__ = ["LONGEST_PAUSE_SECONDS", "PAUSE_SECONDS", "Meaning", "Tally", "meaning_of_error", "meaning_of_status"]
 
@@ -129,29 +130,7 @@ def meaning_of_status(status: int) -> Meaning:
     return Meaning.OK if status < HTTPStatus.BAD_REQUEST else Meaning.FAILED
 
 
-_ERRORS = (
-    (Meaning.RATE_LIMITED, r"429 too many|(?:status(?:code)?:?|registry) ?429|too ?many ?requests"),
-    (Meaning.FULL, r"no space left on device|disk quota exceeded"),
-    (Meaning.UNTRUSTED, r"x509:|certificate signed by unknown|failed to verify certificate"),
-    (Meaning.UNAVAILABLE, r"50[0234] (?:internal|bad|service|gateway)|(?:status(?:code)?:?|registry) ?50[0234]"),
-    (Meaning.SILENT, r"timed? ?-?out|deadline exceeded|did not finish in"),
-    (Meaning.SILENT, r"connection re(?:fused|set)|no such host|no route to host|network is unreachable|misbehaving"),
-    (Meaning.SILENT, r"context canceled|unexpected EOF"),
-    (Meaning.UNAUTHORIZED, r"401 unauthorized|(?:status(?:code)?:?|registry) ?401"),
-    (Meaning.UNAUTHORIZED, r"pull access denied|insufficient_scope|unauthorized|authentication required"),
-    (Meaning.REFUSED, r"40[34] (?:forbidden|not found)|(?:status(?:code)?:?|registry) ?40[34]"),
-    (
-        Meaning.REFUSED,
-        r": denied|resource is denied|forbidden|code = NotFound|not found\W*$|manifest unknown|name unknown",
-    ),
-)
-"""Words of containerd (core/remotes/docker/resolver.go), CRI-O, ctr, skopeo and the distribution API, in the order in
-which they are looked for: numbers only beside their words, as tags are numbers, too."""
-
-
 def meaning_of_error(error: str) -> Meaning:
-    """What the error of a container runtime or of skopeo means, by its words."""
-    for meaning, pattern in _ERRORS:
-        if re.search(pattern, error, re.IGNORECASE):
-            return meaning
-    return Meaning.FAILED
+    """What the error of a container runtime or of skopeo means, by the table of symptoms."""
+    found = recognise(error, "pull")
+    return Meaning(found.answer) if found and found.answer else Meaning.FAILED

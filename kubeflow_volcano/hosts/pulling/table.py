@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kubeflow_volcano.catalog.symptoms.read import recognise
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.text import counted, few
 from kubeflow_volcano.text import table as aligned
@@ -114,10 +115,9 @@ def _grouped(results: Results, kind: str) -> dict[tuple[str, str], list[str]]:
 
 
 def _advice(why: str, name: str) -> str:
-    if "used up" in why or "no space" in why:
+    if "used up" in why:
         return "make room on that disk, or give the images a larger one; then run again: pulled images stay."
-    if "certificate" in why or "x509" in why:
-        return "install the registry's CA certificate on the nodes, and run again."
     if " and sha256:" in why:
         return f"find out which registry serves the other image; delete it (crictl rmi {name}) and run again."
-    return "fix the cause and run again: pulled images stay."
+    todo = found.todo.removesuffix(".") if (found := recognise(why, "pull")) else "fix the cause"
+    return f"{todo}; then run again: pulled images stay."

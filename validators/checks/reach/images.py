@@ -27,9 +27,10 @@ _OTHER_DIGESTS = "cri-o://"
 def images_arrive(facts: Facts) -> Outcome:
     """Every image can be pulled, and pinned containers run exactly their digest.
 
-    A missing image does not heal by itself: correct its name or tag, copy it to the registry or mirror, or add a pull
-    secret. The reason names the cause: name, network, credentials, the CA of the registry, its rate limit. If a
-    container runs another digest, delete the pod; the node pulls the image again.
+    What the node says of a pull is looked up in the table of symptoms: name, architecture, login, list of a mirror,
+    certificate, clock, network, disk. Each pod has its own cause and remedy. If a node cannot pull the sandbox image of
+    its container runtime, no pod starts there. If a container runs another digest, delete the pod; the node pulls the
+    image again.
     """
     looked_at = [Ref.of(item) for item in judged(facts, PODS) if item["spec"].get("nodeName")]
     found = [item for item in pods.issues(facts) if item.check == "A6"]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kubeflow_volcano.catalog.symptoms.read import symptoms
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.validators.checks.reach.images import images_arrive
 from kubeflow_volcano.validators.checks.workloads import workloads as checks
@@ -66,7 +67,11 @@ def test_while_a_pull_backs_off_the_events_say_why() -> None:
 @pytest.mark.parametrize(
     ("message", "reason"),
     [
-        ("dial tcp: lookup gcr.io: no such host", "RegistryUnreachable"),
+        ("dial tcp: lookup gcr.io: no such host", "RegistryNameUnknown"),
+        ("dial tcp 142.251.8.82:443: i/o timeout", "RegistryUnreachable"),
+        ("unexpected status from HEAD request to https://m.lan/v2/a/manifests/1: 403 Forbidden", "RegistryRefuses"),
+        ("no match for platform in manifest: not found", "OtherArchitecture"),
+        ("x509: certificate has expired or is not yet valid: current time 2022 is before 2026", "ClockBehind"),
         ("unexpected status code 401 Unauthorized", "ImageDenied"),
         ("toomanyrequests: rate limit", "RegistryRateLimit"),
         ("something nobody knows", "ErrImagePull"),
@@ -74,6 +79,51 @@ def test_while_a_pull_backs_off_the_events_say_why() -> None:
 )
 def test_the_class_of_a_pull_failure_is_told(message: str, reason: str) -> None:
     assert images_arrive(facts(pod("ns/a", status=waiting("ErrImagePull", message)))).reason == reason
+
+
+def test_each_pod_keeps_its_own_remedy() -> None:
+    messages = {"ns/a": "502 Bad Gateway", "ns/b": "403 Forbidden", "ns/c": "403 Forbidden"}
+    sick = [pod(name, status=waiting("ErrImagePull", message)) for name, message in messages.items()]
+    outcome = images_arrive(facts(*sick))
+    assert outcome.observed == {"Pod ns/a": "RegistryUnavailable"} | {
+        f"Pod ns/{name}": "RegistryRefuses" for name in "bc"
+    }
+    first, _, second = outcome.todo.partition(" For Pod ns/b, Pod ns/c: ")
+    assert first.startswith("For Pod ns/a: wait")
+    assert "another mirror" in second
+    alone = images_arrive(facts(sick[0]))
+    assert alone.todo.startswith("wait")
+
+
+def test_a_container_that_is_not_created_is_no_failed_pull() -> None:
+    outcome = images_arrive(facts(pod("ns/a", status=waiting("CreateContainerError", "context deadline exceeded"))))
+    assert outcome.reason == "CreateContainerError"
+
+
+CREATING = {"name": "m", "image": "example/image:v1", "state": {"waiting": {"reason": "ContainerCreating"}}}
+
+
+def creating(*events: str, **more: Any) -> tuple[Object, Facts]:
+    sick = pod("ns/a", status={"phase": "Pending", "containerStatuses": [CREATING]})
+    sick["spec"]["nodeName"] = "n1"
+    return sick, facts(sick, known={POD_NOTES: {sick["metadata"]["uid"]: PodNotes(events, **more)}})
+
+
+def test_a_sandbox_image_that_cannot_be_pulled_is_a6s_and_says_what_to_set() -> None:
+    (symptom,) = (item for item in symptoms() if item.id == "sandbox-image")
+    _, known = creating(symptom.example)
+    outcome = images_arrive(known)
+    assert (outcome.status, outcome.reason, outcome.todo) == (Status.FAIL, "SandboxImage", symptom.todo)
+    assert "the registry does not answer the node" in outcome.message
+    assert outcome.commands[1:] == ("ssh n1 'crictl info | grep -i sandboxImage'",)
+    assert checks.pods_ready(known).status is Status.PASS
+
+
+def test_a_pull_that_goes_on_and_on_is_told_from_a_pod_that_is_set_up() -> None:
+    _, known = creating(pulling='Pulling image "example/image:v1"', since=instant(900))
+    outcome = checks.pods_ready(known)
+    assert (outcome.status, outcome.reason) == (Status.FAIL, "ImagePulling")
+    assert 'Node n1 has been at it for 900 s: Pulling image "example/image:v1".' in outcome.message
 
 
 def test_a_crash_loop_belongs_to_c7_with_the_last_words_of_the_log() -> None:

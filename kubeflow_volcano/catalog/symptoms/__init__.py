@@ -1,0 +1,1 @@
+"""Messages of programs, each with its cause and what to do, as data."""

@@ -1,0 +1,81 @@
+"""The table of symptoms: each message is recognised as what it is, in the words of every program that writes it."""
+
+from __future__ import annotations
+
+import pytest
+
+from kubeflow_volcano.catalog.images.limits import Meaning
+from kubeflow_volcano.catalog.symptoms.read import Symptom, recognise, symptoms
+from kubeflow_volcano.validators.language.translation import untranslated
+
+EVERY = symptoms()
+
+
+def test_ids_are_unique() -> None:
+    assert len({item.id for item in EVERY}) == len(EVERY)
+
+
+@pytest.mark.parametrize("symptom", EVERY, ids=lambda item: item.id)
+def test_the_example_of_each_is_recognised_wherever_it_is_seen(symptom: Symptom) -> None:
+    for place in symptom.seen:
+        assert recognise(symptom.example, place) is symptom
+
+
+@pytest.mark.parametrize("symptom", EVERY, ids=lambda item: item.id)
+def test_an_answer_is_a_meaning(symptom: Symptom) -> None:
+    assert symptom.answer in {"", *Meaning}
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        # containerd 1.6 and 1.7
+        ("pulling from host m.daocloud.io failed with status code [manifests v1.2]: 403 Forbidden", "RegistryRefuses"),
+        ("unexpected status code [manifests 1.0]: 401 Unauthorized", "ImageDenied"),
+        ("failed to fetch oauth token: unexpected status: 401 Unauthorized", "ImageDenied"),
+        ('failed to authorize: failed to fetch anonymous token: Get "https://q.io/token": EOF', "ConnectionReset"),
+        ("schema 1 image manifests are no longer supported: invalid argument", "ImageSchema1"),
+        ("conversion: Pulling Schema 1 images have been deprecated", "ImageSchema1"),
+        ("x509: certificate signed by unknown authority", "RegistryCertificate"),
+        ('Head "https://q.io/v2/a": dial tcp 10.0.0.9:443: connect: connection refused', "RegistryUnreachable"),
+        ("write /var/lib/containerd/ingest/x/data: no space left on device: unknown", "DiskFull"),
+        ("no match for platform in manifest: not found", "OtherArchitecture"),
+        ('failed to resolve reference "q.io/a:403": q.io/a:403: not found', "ImageMissing"),
+        ('failed to do request: Head "https://x:502/v2/": context deadline exceeded', "RegistryUnreachable"),
+        # CRI-O
+        ("reading manifest v1 in q.io/a/b: manifest unknown: manifest unknown", "ImageMissing"),
+        ("reading manifest v1 in q.io/a/b: unauthorized: access to the requested resource is not au", "ImageDenied"),
+        ("reading manifest v1 in docker.io/a/b: requested access to the resource is denied", "ImageDenied"),
+        ("pinging container registry m.lan: invalid status code from registry 403 (Forbidden)", "RegistryRefuses"),
+        ("pinging container registry m.lan: invalid status code from registry 502 (Bad Gate)", "RegistryUnavailable"),
+        ("received unexpected HTTP status: 502 Bad Gateway", "RegistryUnavailable"),
+        ('no image found in image index for architecture "arm64", variant "v8", OS "linux"', "OtherArchitecture"),
+        ("unsupported schema version 1", "ImageSchema1"),
+        ("toomanyrequests: You have reached your unauthenticated pull rate limit.", "RegistryRateLimit"),
+        ("http: server gave HTTP response to HTTPS client", "RegistryPlainHttp"),
+        # Docker
+        ("no matching manifest for linux/arm64/v8 in the manifest list entries", "OtherArchitecture"),
+        ("pull access denied for a/b, repository does not exist or may require 'docker login'", "ImageDenied"),
+        ("unauthorized: authentication required, visit https://aka.ms/acr/authorization", "ImageDenied"),
+        ('Get "https://registry-1.docker.io/v2/": net/http: TLS handshake timeout', "ConnectionReset"),
+        ("manifest for a/b:v9 not found: manifest unknown: manifest unknown", "ImageMissing"),
+        ("error pulling image configuration: read: connection reset by peer", "ConnectionReset"),
+        ("[DEPRECATION NOTICE] Docker Image Format v1 and Docker Image manifest version 2, schema 1", "ImageSchema1"),
+    ],
+)
+def test_other_words_for_the_same_trouble(message: str, reason: str) -> None:
+    found = recognise(message, "pull")
+    assert found
+    assert found.reason == reason
+
+
+def test_what_is_not_known_is_not_guessed() -> None:
+    assert recognise("something nobody knows", "pull") is None
+    assert recognise("no command specified", "pull") is None
+    assert recognise("context deadline exceeded", "create") is None
+
+
+@pytest.mark.parametrize("symptom", EVERY, ids=lambda item: item.id)
+def test_what_is_said_of_each_is_translated(symptom: Symptom) -> None:
+    for text in (f"Cause: {symptom.cause}.", symptom.todo, f"For Pod ns/a, Pod ns/b: {symptom.todo}"):
+        assert untranslated(text, "zh") == []
