@@ -150,9 +150,12 @@ def access_given(objects: Iterable[Object]) -> list[str]:
     for obj in objects:
         kind, meta = (group_of(obj["apiVersion"]), obj["kind"]), obj["metadata"]
         if kind == ("kubeflow.org", "Profile"):
-            owner = (obj.get("spec") or {}).get("owner")
+            spec = obj.get("spec") or {}
+            owner, plugins = spec.get("owner"), spec.get("plugins")
             name = owner.get("name") if isinstance(owner, dict) else None
-            lines.append(f"{name or 'nobody'} owns {meta['name']}")
+            lines.append(f"{name or 'no user'} owns {meta['name']}{', with plugins of clouds' if plugins else ''}")
+        elif kind == ("", "Secret"):
+            lines.append("the first user has the password of the backup")
         elif is_contributor(obj):
             notes = meta["annotations"]
             lines.append(f"{notes['user']} has the role {notes['role']} in {meta['namespace']}")

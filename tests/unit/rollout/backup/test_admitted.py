@@ -148,12 +148,16 @@ def test_what_gives_more_rights_than_a_profile_needs_a_decision(obj: Object) -> 
 
 
 def test_who_gets_access_is_said() -> None:
-    lines = access_given([*ORDINARY, made("kubeflow.org/v1", "Profile", "team-b", spec={"owner": "x"})])
+    clouds = profile("team-c")
+    clouds["spec"]["plugins"] = [{"kind": "AwsIamForServiceAccount"}]
+    lines = access_given([*ORDINARY, made("kubeflow.org/v1", "Profile", "team-b", spec={"owner": "x"}), clouds])
     assert lines == [
         "a@example.com owns team-a",
         "researchers owns team-a",
         *(f"eve@example.com has the role {role} in team-a" for role in ("edit", "admin", "view")),
-        "nobody owns team-b",
+        "the first user has the password of the backup",
+        "no user owns team-b",
+        "a@example.com owns team-c, with plugins of clouds",
     ]
 
 
