@@ -9,6 +9,7 @@ from kubeflow_volcano.text import counted
 from kubeflow_volcano.validators.core.facts import Unread
 from kubeflow_volcano.validators.core.outcome import CannotJudgeError
 from kubeflow_volcano.validators.explain.containers import containers
+from kubeflow_volcano.validators.explain.creation.companions import companions
 from kubeflow_volcano.validators.explain.creation.controllers import controllers
 from kubeflow_volcano.validators.explain.creation.coscheduling import SECOND_SCHEDULER, coscheduling, is_coscheduled
 from kubeflow_volcano.validators.explain.creation.podgroups import podgroup
@@ -51,6 +52,7 @@ STAGES: tuple[Callable[[Situation], Iterator[Finding]], ...] = (
     queue,  # Volcano's admission webhook refuses pods of a queue that is not open
     expected_refusals,
     refusals,
+    companions,
     # Does their scheduler run, and may it place them?
     scheduler,
     gates,
@@ -88,8 +90,8 @@ def explain(situation: Situation) -> Explanation:
         try:
             for item in stage(situation):
                 if item.reason not in known:
-                    # Once the gang runs, only trouble of its own containers is in the job's way.
-                    blocks = item.blocks and (state is State.WAITING or stage is containers)
+                    # Once the gang runs, only its own containers and what they need beside it are in the job's way.
+                    blocks = item.blocks and (state is State.WAITING or stage in {containers, companions})
                     found.append(replace(item, blocks=blocks))
         except CannotJudgeError as stop:
             why = stop.outcome

@@ -48,9 +48,13 @@ class Controller:
 
 _JOBSET = Ref("apps/v1", "Deployment", TRAINER.ref.namespace, "jobset-controller-manager")
 _VOLCANO_JOBS = "batch.volcano.sh"
+_OF_PLUGINS = ("services", "configmaps", "secrets")
+_RBAC = "rbac.authorization.k8s.io"
+_OF_TRAINING = ("services", "configmaps", "serviceaccounts", f"roles.{_RBAC}", f"rolebindings.{_RBAC}")
+"""Beside pods: Services of most kinds, and what an MPIJob's launcher needs."""
 CONTROLLERS: Mapping[str, tuple[Controller, ...]] = MappingProxyType(
     {
-        "kubeflow.org": (Controller(TRAINING.component, TRAINING.ref, (PODGROUPS, "pods")),),
+        "kubeflow.org": (Controller(TRAINING.component, TRAINING.ref, (PODGROUPS, "pods", *_OF_TRAINING)),),
         "trainer.kubeflow.org": (
             Controller(TRAINER.component, TRAINER.ref, (PODGROUPS, JOBSETS)),
             Controller("jobset", _JOBSET, ("jobs.batch",)),
@@ -64,7 +68,7 @@ def controllers_of(group: str, scheduler: Ref) -> tuple[Controller, ...]:
     """The Deployments that turn jobs of an API group into pods; Volcano's are beside its `scheduler`."""
     if group == _VOLCANO_JOBS:
         place = scheduler._replace(name=f"{scheduler.name.removesuffix('-scheduler')}-controllers")
-        return (Controller("volcano", place, (PODGROUPS, "pods")),)
+        return (Controller("volcano", place, (PODGROUPS, "pods", *_OF_PLUGINS)),)
     return CONTROLLERS.get(group, ())
 
 

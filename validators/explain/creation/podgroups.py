@@ -11,6 +11,7 @@ from kubeflow_volcano.experiment.stage import PODGROUP
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.text import counted
 from kubeflow_volcano.validators.explain.creation import trainjobs
+from kubeflow_volcano.validators.explain.creation.companions import refused_companion
 from kubeflow_volcano.validators.explain.creation.controllers import (
     PODGROUPS,
     controllers_of,
@@ -170,7 +171,7 @@ def _not_created(situation: Situation, by: Ref) -> Iterator[Finding]:
         *exhausted_quotas(situation, f"count/{PODGROUPS}"),
     ]
     yield from causes
-    if not causes and not refused(situation) and down(by, situation) is None:
+    if not causes and not refused(situation) and not refused_companion(situation) and down(by, situation) is None:
         yield finding(
             "PodGroupMissing",
             f"{ref} has no PodGroup.",

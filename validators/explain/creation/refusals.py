@@ -11,6 +11,7 @@ from kubeflow_volcano.cluster.pods.quantities import amounts
 from kubeflow_volcano.text import counted
 from kubeflow_volcano.validators.checks.operator.common import OPERATOR_ACCESS
 from kubeflow_volcano.validators.core.facts import Fact, Facts
+from kubeflow_volcano.validators.explain.creation.companions import COMPANION_EVENTS
 from kubeflow_volcano.validators.explain.creation.controllers import Controller, controllers_of, missing_permissions
 from kubeflow_volcano.validators.explain.creation.webhooks import failing_webhooks, webhook_named
 from kubeflow_volcano.validators.explain.kinds import JOBSETS, runtime_of
@@ -137,7 +138,7 @@ def refused(situation: Situation) -> tuple[Event, ...]:
 
 def _is_of_pod(event: Event) -> bool:
     """Whether a pod was refused; for an MPIJob the operator reports that in the event of the job's failure."""
-    return "FailedCreate" in event.reason or _OF_MPIJOB in event.message
+    return ("FailedCreate" in event.reason and event.reason not in COMPANION_EVENTS) or _OF_MPIJOB in event.message
 
 
 def _is_of_trainer(event: Event, situation: Situation) -> bool:

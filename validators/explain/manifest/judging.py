@@ -17,6 +17,7 @@ RULES: tuple[Rule, ...] = (
     references.namespace,
     fields.scheduler_name,
     fields.unknown,
+    references.service_names,
     admission.object_refused,
     # Is it a gang that can start?
     gangs.kube_batch_group,

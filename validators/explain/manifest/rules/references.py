@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.text import did_you_mean
 from kubeflow_volcano.validators.core.facts import Fact, Facts
+from kubeflow_volcano.validators.explain.creation.companions import bad_service_name
 from kubeflow_volcano.validators.explain.creation.prerequisites import BUILT_IN_CLASSES, PRIORITY_CLASSES
 from kubeflow_volcano.validators.explain.kinds import QUEUE
 from kubeflow_volcano.validators.explain.manifest.model import FILES, Flaw, Manifest, flaw
@@ -14,7 +15,7 @@ from kubeflow_volcano.validators.explain.manifest.rules.gangs import KUBE_BATCH_
 from kubeflow_volcano.validators.explain.model import VOLCANO
 from kubeflow_volcano.validators.explain.scheduling.volcano import QUEUES
 
-__all__ = ["SERVED", "namespace", "priority_classes", "queue", "served"]
+__all__ = ["SERVED", "namespace", "priority_classes", "queue", "served", "service_names"]
 
 SERVED = Fact[Mapping[str, frozenset[str]]]("served kinds", lambda _cluster, _facts: {}, {})
 """By apiVersion the kinds that the API server serves, for every version of the groups that the files name."""
@@ -53,6 +54,22 @@ def _brought(api_version: str, kind: str, facts: Facts) -> bool:
             if (spec.get("names") or {}).get("kind") == kind and version in names:
                 return True
     return False
+
+
+def service_names(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
+    """A name from which the job's controller derives names that no Service may have; the job itself is accepted."""
+    job = manifest.job(facts)
+    if job is None or not manifest.obj["metadata"].get("name"):
+        return
+    if bad := bad_service_name(job, manifest.obj):
+        yield flaw(
+            "ServiceNameInvalid",
+            f"its pods find each other by the Service {bad.name}, which cannot exist: {bad.why}.",
+            needed=f"a name of at most {bad.most} characters: lower case letters, digits and '-', a letter first.",
+            todo="give it such a name.",
+            blocks=bad.certain,
+            words=["DNS-1035"],
+        )
 
 
 def namespace(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:

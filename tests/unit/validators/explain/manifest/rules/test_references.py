@@ -80,3 +80,15 @@ def test_pods_that_volcano_schedules_without_a_job_name_their_queue_themselves()
     assert reasons(pods, around=[QUEUE]) == []
     template["spec"]["schedulerName"] = "default-scheduler"
     assert reasons(pods) == []
+
+
+def test_names_that_no_service_may_have_are_told_before_the_job_is_created() -> None:
+    long = tfjob()
+    long["metadata"]["name"] = "recommender-two-tower-retrieval-nightly-full-dataset-261127"
+    (found,) = findings(long)
+    assert (found.reason, found.blocks) == ("ServiceNameInvalid", True)
+    assert "it has 68 characters" in found.problem.found
+    dotted, digit = tfjob(), tfjob()
+    dotted["metadata"]["name"], digit["metadata"]["name"] = "finetune.v2", "7b-finetune"
+    assert reasons(dotted) == ["ServiceNameInvalid"]
+    assert [(item.reason, item.blocks) for item in findings(digit)] == [("ServiceNameInvalid", False)]
