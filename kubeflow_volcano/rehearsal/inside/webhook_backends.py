@@ -9,22 +9,29 @@ from __future__ import annotations
 import base64
 import binascii
 import ipaddress
+import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 __all__ = [
     "SIMULATED_WEBHOOK_LABEL",
+    "WRITTEN",
     "Name",
     "answer",
     "answered",
     "certificates_of",
+    "declares_bundles",
     "injects",
     "patch",
     "simulated_services",
 ]
 
 SIMULATED_WEBHOOK_LABEL = "rehearsal.kubeflow-volcano.io/simulated-webhook"
+WRITTEN = "writtenBundles"
+"""Key of an object whose caBundles no manifest declares: a program wrote them, such as an operator at its start."""
+_DECLARING = re.compile(r"kubectl.*|helm.*")
+"""Managers that update objects to what a manifest declares."""
 _CERTIFICATE = b"-----BEGIN CERTIFICATE-----"
 _INJECTED = "cert-manager.io/inject-ca-from"
 """Annotation with the Certificate whose authority cert-manager writes into the webhooks of an object."""
@@ -85,15 +92,17 @@ def _injected(obj: Object) -> Name | None:
 def patch(obj: Object, simulated: Collection[Name], bundle: str, *, injecting: bool = False) -> list[dict[str, Any]]:
     """JSON Patch that sets the stub's authority in the webhooks of `obj` that the stub answers, and labels `obj`.
 
-    Empty when nothing is to be changed. A webhook with other certificates is left alone, and so is an object that
-    waits for a real cert-manager (`injecting`). The patch fails when `obj` is out of date.
+    Empty when nothing is to be changed. A webhook with other certificates is left alone unless a program wrote them
+    (`WRITTEN`): the one that served with them has been replaced by simulated pods, as an operator whose next version
+    has no image here. An object that waits for a real cert-manager (`injecting`) is left alone, too. The patch fails
+    when `obj` is out of date.
     """
     if injecting and _injected(obj):
         return []
     changes = [
         {"op": "add", "path": f"{path}/caBundle", "value": bundle}
         for path, _, client in _clients(obj)
-        if _is_answered(client, simulated, bundle) and client.get("caBundle") != bundle
+        if _is_answered(obj, client, simulated, bundle) and client.get("caBundle") != bundle
     ]
     if not changes:
         return []
@@ -119,7 +128,7 @@ def answered(
         ours = [
             (name, client)
             for _, name, client in _clients(obj)
-            if _is_answered(client if not issued else {**client, "caBundle": bundle}, simulated, bundle)
+            if _is_answered(obj, client if not issued else {**client, "caBundle": bundle}, simulated, bundle)
         ]
         if ours:
             services = {f"{client['service']['namespace']}/{client['service']['name']}" for _, client in ours}
@@ -143,12 +152,21 @@ def _clients(obj: Object) -> Iterator[tuple[str, str, Object]]:
         yield "/spec/conversion/webhook/clientConfig", "conversion", client
 
 
-def _is_answered(client: Object, simulated: Collection[Name], bundle: str) -> bool:
+def declares_bundles(obj: Object) -> bool:
+    """Whether a manifest declares a caBundle of the object, by who owns such a field."""
+    return any(
+        "f:caBundle" in json.dumps(entry.get("fieldsV1") or {})
+        for entry in obj["metadata"].get("managedFields") or ()
+        if entry["operation"] == "Apply" or _DECLARING.fullmatch(entry["manager"])
+    )
+
+
+def _is_answered(obj: Object, client: Object, simulated: Collection[Name], bundle: str) -> bool:
     service = client.get("service") or {}
     if (service.get("namespace"), service.get("name")) not in simulated:
         return False
     current = client.get("caBundle") or ""
-    return current == bundle or not _holds_certificates(current)
+    return current == bundle or bool(obj.get(WRITTEN)) or not _holds_certificates(current)
 
 
 def _holds_certificates(bundle: str) -> bool:

@@ -19,6 +19,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,9 +31,11 @@ from kubeflow_volcano.rehearsal.inside.stub_api import Api, RefusedError
 from kubeflow_volcano.rehearsal.inside.stub_certificates import Certificates
 from kubeflow_volcano.rehearsal.inside.stub_secrets import IssuedPairs
 from kubeflow_volcano.rehearsal.inside.webhook_backends import (
+    WRITTEN,
     answer,
     answered,
     certificates_of,
+    declares_bundles,
     injects,
     patch,
     simulated_services,
@@ -53,6 +56,8 @@ _COLLECTIONS = {
 _QUIET_SECONDS, _LONGEST_SECONDS = 0.05, 0.5
 """Changes with pauses shorter than the first are handled together, at the latest after the second."""
 _RETRY_SECONDS = 1.0
+_MOST_TRIES = 10
+"""How often the stub replaces what a program wrote into one object: one that still runs writes it again."""
 
 Object = dict[str, Any]
 
@@ -72,6 +77,7 @@ class Keeper:
     images: Callable[[], Collection[str]]
     news: queue.Queue[tuple[str, str, list[Object]]] = field(default_factory=queue.Queue)
     known: dict[str, dict[str, Object]] = field(default_factory=dict)
+    tries: Counter[str] = field(default_factory=Counter)
     published: str = ""
 
     def keep(self) -> None:
@@ -102,7 +108,12 @@ class Keeper:
         """Update the configurations and the list; returns False when something failed and must be repeated."""
         simulated = simulated_services(self.known[_SLICES].values(), self.simulated_range)
         injecting = injects(self.images(), simulated)
-        objects = [obj for kind, found in self.known.items() if kind != _SLICES for obj in found.values()]
+        objects = [
+            {**obj, WRITTEN: obj[WRITTEN] and self.tries[_key(obj)] < _MOST_TRIES}
+            for kind, found in self.known.items()
+            if kind != _SLICES
+            for obj in found.values()
+        ]
         self.issued.certificates = certificates_of(objects, simulated) if injecting else {}
         patches = [(obj, patch(obj, simulated, self.bundle, injecting=injecting)) for obj in objects]
         done = [self._send(obj, operations) for obj, operations in patches if operations]
@@ -124,6 +135,7 @@ class Keeper:
         path = f"{_COLLECTIONS[obj['kind']]}/{name}?fieldManager={MANAGER}"
         if not self._try("PATCH", path, operations, "application/json-patch+json"):
             return False
+        self.tries[_key(obj)] += 1
         _say(f"answers for {obj['kind']} {name}")
         return True
 
@@ -152,11 +164,15 @@ class Keeper:
         return True
 
 
+def _key(obj: Object) -> str:
+    return f"{obj['kind']} {obj['metadata']['name']}"
+
+
 def _needed(kind: str, obj: Object) -> Object:
     """The fields that are used here; the schemas of definitions have hundreds of kilobytes."""
     meta = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
     spec = {"conversion": obj["spec"].get("conversion")} if kind == "CustomResourceDefinition" else {}
-    return {"kind": kind, "metadata": meta, "spec": spec} | {
+    return {"kind": kind, "metadata": meta, "spec": spec, WRITTEN: not declares_bundles(obj)} | {
         key: obj[key] for key in ("webhooks", "endpoints") if key in obj
     }
 

@@ -21,9 +21,11 @@ from kubeflow_volcano.rehearsal.inside.stub_certificates import Certificates
 from kubeflow_volcano.rehearsal.inside.stub_secrets import IssuedPairs
 from kubeflow_volcano.rehearsal.inside.webhook_backends import (
     SIMULATED_WEBHOOK_LABEL,
+    WRITTEN,
     answer,
     answered,
     certificates_of,
+    declares_bundles,
     injects,
     patch,
     simulated_services,
@@ -189,6 +191,35 @@ def test_other_webhooks_are_neither_touched_nor_listed(left_alone: dict[str, Any
     ]
 
 
+def managed(manager: str, operation: str) -> dict[str, Any]:
+    fields = {"f:webhooks": {'k:{"name":"w"}': {"f:clientConfig": {"f:caBundle": {}}}}}
+    return {"manager": manager, "operation": operation, "fieldsV1": fields}
+
+
+@pytest.mark.parametrize(
+    ("entry", "declared"),
+    [
+        (managed("training-operator", "Update"), False),
+        (managed("kubeflow-volcano", "Apply"), True),
+        (managed("kubectl-client-side-apply", "Update"), True),
+        (managed("helm", "Update"), True),
+    ],
+)
+def test_what_a_manifest_declares_is_told_from_what_a_program_wrote(entry: dict[str, Any], *, declared: bool) -> None:
+    obj = configuration(client(FOREIGN))
+    obj["metadata"]["managedFields"] = [entry]
+    assert declares_bundles(obj) is declared
+
+
+def test_what_an_operator_wrote_that_simulated_pods_replaced_is_ours_from_then_on() -> None:
+    """As the training operator of 1.9.1, which runs for real, and that of 1.10.2, whose image is not there."""
+    obj = configuration(client(FOREIGN)) | {WRITTEN: True}
+    assert {item["value"] for item in patch(obj, {SERVICE}, OURS) if item["path"].endswith("caBundle")} == {OURS}
+    assert len(answered([obj], {SERVICE}, OURS)) == 1
+    assert patch(obj, set(), OURS) == []
+    assert patch({**obj, WRITTEN: False}, {SERVICE}, OURS) == []
+
+
 def injected(bundle: str | None, source: str = "kubeflow/katib-webhook-cert") -> dict[str, Any]:
     obj = configuration(client(bundle))
     obj["metadata"]["annotations"] = {"cert-manager.io/inject-ca-from": source}
@@ -284,6 +315,20 @@ def test_the_keeper_leaves_injecting_to_a_cert_manager_that_runs_for_real() -> N
     assert "/configmaps/rehearsal-simulated-webhooks" in listed
     assert [entry["name"] for entry in json.loads(register["data"]["webhooks.json"])] == ["katib"]
     assert kept.issued.certificates == {"katib-controller.kubeflow.svc": ("kubeflow", "katib-webhook-cert")}
+
+
+def test_the_keeper_yields_to_a_program_that_writes_its_authority_again_and_again() -> None:
+    api = Recorder()
+    theirs = configuration(client(FOREIGN))
+    kept = keeper(
+        api,
+        ("ValidatingWebhookConfiguration", "ADDED", [theirs]),
+        ("EndpointSlice", "RESET", [endpoint_slice("10.245.1.1")]),
+    )
+    for _ in range(30):
+        kept.reconcile()
+    patched = [request for request in api.requests if "webhookconfigurations" in request[0]]
+    assert 1 <= len(patched) <= 10
 
 
 def test_what_was_refused_is_tried_again_and_what_is_gone_leaves_the_list() -> None:
