@@ -12,6 +12,7 @@ from kubeflow_volcano.cluster.pods.quantities import total
 from kubeflow_volcano.text import counted
 from kubeflow_volcano.validators.explain.model import Situation
 from kubeflow_volcano.validators.explain.placement.claims import unbound_claims, volume_terms
+from kubeflow_volcano.validators.explain.placement.devices import counted_elsewhere
 from kubeflow_volcano.validators.explain.placement.filters import refusals
 from kubeflow_volcano.validators.explain.placement.neighbours import depends_on_order
 from kubeflow_volcano.validators.explain.placement.nodes import Node, Wish
@@ -68,7 +69,9 @@ def _missing(situation: Situation) -> Iterator[PodSet]:
 
 
 def _wish(pod: Object, situation: Situation) -> Wish:
-    return Wish.of(pod, volume_terms(pod, situation.facts), unbound_claims(pod, situation.facts))
+    wish = Wish.of(pod, volume_terms(pod, situation.facts), unbound_claims(pod, situation.facts))
+    others = counted_elsewhere(situation.facts)
+    return replace(wish, requests={name: amount for name, amount in wish.requests.items() if name not in others})
 
 
 def role_of(pod: Object) -> str:

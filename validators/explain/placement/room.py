@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from kubeflow_volcano.text import counted
 from kubeflow_volcano.validators.explain.creation.refusals import is_refused_in_dry_run
 from kubeflow_volcano.validators.explain.model import Finding, Situation, finding
+from kubeflow_volcano.validators.explain.placement.devices import devices
 from kubeflow_volcano.validators.explain.placement.filters import refusals
 from kubeflow_volcano.validators.explain.placement.limits import most_that_fit, waits_for_others
 from kubeflow_volcano.validators.explain.placement.nodes import Node, Refusal, Wish, nodes_with_pods
@@ -45,6 +46,8 @@ def room(situation: Situation) -> Iterator[Finding]:
         placed = how_many_fit(rest, nodes, needed)
         if placed < needed:
             yield not_together(rest, nodes, placed, situation)
+        elif not homeless:
+            yield from devices(situation)
 
 
 def _waits_in_vain(sets: Sequence[PodSet], homeless: Sequence[PodSet], about: Situation) -> bool:
