@@ -40,7 +40,7 @@ from kubeflow_volcano.rollout.settings.kubernetes_range import require_kubernete
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.state.store import NAMESPACE
 from kubeflow_volcano.rollout.storage import default_class as storage
-from kubeflow_volcano.rollout.versions.installed import installed_versions
+from kubeflow_volcano.rollout.versions.installed import installed_versions, remains
 from kubeflow_volcano.rollout.versions.judge import require_upgrade
 
 __all__ = ["Prepared", "prepare"]
@@ -83,7 +83,9 @@ def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, 
         with collecting(problems):
             require_kubernetes(settings, cluster.version["gitVersion"])
         with collecting(problems):
-            for line in require_upgrade(settings, scope, installed_versions(cluster), check=check):
+            for line in require_upgrade(
+                settings, scope, installed_versions(cluster), remaining=remains(cluster), check=check
+            ):
                 progress(f"note: {line}")
         with collecting(problems):
             settings = with_account(cluster, settings, scope.components)

@@ -28,7 +28,7 @@ from kubeflow_volcano.rollout.scope import scope_of
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.state.ledger import has_ended_well
 from kubeflow_volcano.rollout.upgrade.listable import unlistable
-from kubeflow_volcano.rollout.versions.installed import installed_versions, own_version
+from kubeflow_volcano.rollout.versions.installed import installed_versions, own_version, remains
 from kubeflow_volcano.rollout.versions.judge import require_upgrade
 from kubeflow_volcano.text import few
 
@@ -54,10 +54,12 @@ def foretell(cluster: Cluster, settings: Settings, *, check: bool, progress: Pro
     """
     try:
         installed = installed_versions(cluster)
-        if not installed:
+        remaining = remains(cluster)
+        if set(installed) <= remaining.keys():
             raise InvalidInput(
                 Problem(
-                    "no record of an installation on this cluster (kubeflow-volcano/rollout-objects).",
+                    "no record of an installation on this cluster (kubeflow-volcano/rollout-objects)"
+                    + (", only of what an uninstallation left." if installed else "."),
                     "an installation of this project to upgrade.",
                     "run playbooks/install.yml; on a cluster of this project whose record is lost, too.",
                 )
@@ -65,7 +67,7 @@ def foretell(cluster: Cluster, settings: Settings, *, check: bool, progress: Pro
         if unlisted := unlistable(cluster):
             raise InvalidInput(unlisted)
         scope = scope_of(settings)
-        steps = require_upgrade(settings, scope, installed, check=check)
+        steps = require_upgrade(settings, scope, installed, remaining=remaining, check=check)
         running = running_jobs(cluster)
         prepared = prepare(cluster, settings, scope, check=True, progress=progress)
         result = carry_out(cluster, prepared, check=True, progress=progress, texts=False)

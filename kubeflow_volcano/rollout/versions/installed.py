@@ -6,11 +6,17 @@ from collections.abc import Mapping
 
 from kubeflow_volcano.catalog.read import OWN_FILES, load_release
 from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.applied_objects import GUARDED_KINDS
+from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.state.inventory import read_inventory
 from kubeflow_volcano.rollout.state.ledger import recorded_releases
 
-__all__ = ["installed_versions", "own_version"]
+__all__ = ["installed_versions", "own_version", "remains"]
+
+
+_LEFT = GUARDED_KINDS | {"CustomResourceDefinition"}
+"""Kinds that an uninstallation leaves until they are named or no longer used."""
 
 
 def installed_versions(cluster: Cluster) -> Mapping[str, str]:
@@ -28,6 +34,19 @@ def installed_versions(cluster: Cluster) -> Mapping[str, str]:
     releases = recorded_releases(cluster)
     known = {name: version or ("" if name in OWN_FILES else releases.get(name, "")) for name, version in found.items()}
     return {name: version for name, version in known.items() if version}
+
+
+def remains(cluster: Cluster) -> Mapping[str, tuple[Ref, ...]]:
+    """What uninstallations left, by component: of these the record has nothing but data, namespaces and CRDs.
+
+    Raises:
+        ApiError: the record cannot be read.
+    """
+    return {
+        name: tuple(sorted(brought.objects))
+        for name, brought in read_inventory(cluster).items()
+        if brought.objects and all(ref.kind in _LEFT for ref in brought.objects)
+    }
 
 
 def own_version(component: str, recorded: str) -> str:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from kubeflow_volcano.catalog import read
 from kubeflow_volcano.catalog.edges import Edge, Step, edge_between, path_between, volcano_steps
 from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.catalog.model import version_key
+from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.scope import Scope
 from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.text import few
 
 __all__ = ["describe_step", "require_upgrade", "steps_for"]
 
@@ -18,11 +21,17 @@ _CONFIRMED = "kubeflow_upgrade_confirmed"
 
 
 def require_upgrade(
-    settings: Settings, scope: Scope, installed: Mapping[str, str], *, check: bool = False
+    settings: Settings,
+    scope: Scope,
+    installed: Mapping[str, str],
+    *,
+    remaining: Mapping[str, Collection[Ref]] = MappingProxyType({}),
+    check: bool = False,
 ) -> tuple[str, ...]:
     """Check that the run is an installation or an upgrade in one step; returns what the upgrade brings, for people.
 
-    `installed` has the version of each component on the cluster. Check mode describes what has to be confirmed.
+    `installed` has the version of each component on the cluster, `remaining` the objects of those of which an
+    uninstallation left no more. Check mode describes what has to be confirmed.
 
     Raises:
         InvalidInput: a version goes back, a step between is left out, or a step by hand is not confirmed.
@@ -32,7 +41,9 @@ def require_upgrade(
     for origin in sorted(_origins(settings, scope, installed), key=version_key):
         edge = edge_between(origin, settings.release.version)
         if edge is None:
-            problems.append(_no_edge(origin, settings.release.version))
+            there = [name for name, version in installed.items() if version == origin]
+            left = [ref for name in there for ref in remaining.get(name, ())]
+            problems.append(_no_edge(origin, settings.release.version, left if set(there) <= remaining.keys() else []))
             continue
         present = {name for name, version in installed.items() if version == origin}
         for step in steps_for(edge, present, settings):
@@ -72,8 +83,12 @@ def _origins(settings: Settings, scope: Scope, installed: Mapping[str, str]) -> 
     return kept - {settings.release.version}
 
 
-def _no_edge(origin: str, target: str) -> Problem:
+def _no_edge(origin: str, target: str, left: Sequence[Ref]) -> Problem:
+    """`left` are the objects that an uninstallation of the whole left; empty where it is installed."""
     found = f"Kubeflow {origin} is installed, and kubeflow_release is {target}."
+    if left:
+        names = few([str(ref) for ref in left])
+        found = f"Kubeflow {origin} is uninstalled but for {names}, and kubeflow_release is {target}."
     path = path_between(origin, target)
     if not path:
         return Problem(

@@ -192,7 +192,7 @@ def test_other_webhooks_are_neither_touched_nor_listed(left_alone: dict[str, Any
 
 
 def managed(manager: str, operation: str) -> dict[str, Any]:
-    fields = {"f:webhooks": {'k:{"name":"w"}': {"f:clientConfig": {"f:caBundle": {}}}}}
+    fields: Any = {"f:webhooks": {'k:{"name":"w"}': {"f:clientConfig": {"f:caBundle": {}}}}}
     return {"manager": manager, "operation": operation, "fieldsV1": fields}
 
 

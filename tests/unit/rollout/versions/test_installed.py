@@ -9,7 +9,7 @@ from typing import Any
 from kubeflow_volcano.cluster.applied_objects import APPLIED_OBJECTS, Brought, serialize
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.state.ledger import LEDGER
-from kubeflow_volcano.rollout.versions.installed import installed_versions, own_version
+from kubeflow_volcano.rollout.versions.installed import installed_versions, own_version, remains
 
 MAP = Ref("v1", "ConfigMap", "n", "a")
 NAMES_ONLY = json.dumps({"v1 ConfigMap": ["n/a"]})
@@ -58,3 +58,13 @@ def test_a_component_is_shown_with_its_own_version_and_a_release_as_what_it_is()
     assert own_version("volcano", "1.10.0") == "1.10.0"
     assert own_version("cert-manager", "0.1") == "of Kubeflow 0.1"
     assert own_version("unknown", "1.9.1") == "of Kubeflow 1.9.1"
+
+
+def test_a_component_of_which_only_data_and_crds_are_recorded_is_uninstalled() -> None:
+    claim = Ref("v1", "PersistentVolumeClaim", "n", "c")
+    crd = Ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "as.b")
+    records = {
+        "pipelines": serialize(Brought("1.9.1", {claim: "u", crd: "v"})),
+        "katib": serialize(Brought("1.9.1", {claim: "u", MAP: "w"})),
+    }
+    assert set(remains(cluster(records))) == {"pipelines"}

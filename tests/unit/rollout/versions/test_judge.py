@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.catalog.edges import edges
+from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.scope import Scope, scope_of
 from kubeflow_volcano.rollout.settings.settings import parse
@@ -117,3 +118,18 @@ def test_a_run_that_prunes_is_not_told_to_prune() -> None:
     assert len(steps) >= 3
     assert not [step.id for step in steps if '"kubeflow_prune"' in describe_step(step, prunes=True)]
     assert all('"kubeflow_prune"' in describe_step(step) for step in steps)
+
+
+def test_what_an_uninstallation_left_is_not_called_installed() -> None:
+    claim = Ref("v1", "PersistentVolumeClaim", "kubeflow", "mysql-pv-claim")
+    settings = parse({"kubeflow_release": "1.9.1", **FULL})
+    installed = every("1.10.2", "pipelines")
+    with pytest.raises(InvalidInput) as caught:
+        require_upgrade(settings, scope_of(settings), installed, remaining={"pipelines": (claim,)})
+    (problem,) = caught.value.problems
+    assert "is installed" not in problem.found
+    assert str(claim) in problem.found
+    with pytest.raises(InvalidInput, match="is installed"):
+        require_upgrade(
+            settings, scope_of(settings), every("1.10.2", "pipelines", "dex"), remaining={"pipelines": (claim,)}
+        )
