@@ -19,6 +19,10 @@ from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.stored_versions import lost_version
 from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.rollout.backup.collect import collect
+from kubeflow_volcano.rollout.settings.settings import parse
+from kubeflow_volcano.rollout.uninstall.run import uninstall
+from kubeflow_volcano.rollout.upgrade.listable import unlistable
 from kubeflow_volcano.validators.checks.machinery.served import kinds_listable
 from kubeflow_volcano.validators.core.outcome import Outcome, Status
 from kubeflow_volcano.validators.subjects.crds import LISTINGS
@@ -345,8 +349,10 @@ def test_a_kind_that_lost_a_version_is_found_and_comes_back(cluster: Cluster, ku
     before = contents(cluster, "v1alpha1")
     lose_version(cluster)
     assert (listable(cluster).status, listable(cluster).reason) == (Status.FAIL, "VersionLost")
-    foretold = apply(cluster, crd(NEW), vessel(3, "v1beta1"), check=True)
-    assert not foretold.problems  # the CRD is as declared; only who lists its objects sees it
+    assert list(collect(cluster, Said()).origin.unread) == [CRD.name]
+    assert [CRD.name in problem.todo for problem in unlistable(cluster)] == [True]
+    plan = uninstall(cluster, parse({}), check=True, progress=Said())
+    assert any(CRD.name in problem.todo for problem in plan.problems)
 
     for command in listable(cluster).changes:
         env = {"KUBECONFIG": str(kubeconfig), "PATH": f"{kubeconfig.parent / 'bin'}:{os.environ['PATH']}"}
