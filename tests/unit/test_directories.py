@@ -60,6 +60,17 @@ def test_who_may_change_a_cache(
         require_private(place / "absent")
 
 
+def test_a_user_without_a_home_may_have_a_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", unknown)
+    require_private(tmp_path)
+    tmp_path.chmod(0o777)
+    with pytest.raises(InvalidInput, match="everybody"):
+        require_private(tmp_path)
+
+
 def test_what_is_above_the_home_directory_is_not_this_user_s_affair(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
