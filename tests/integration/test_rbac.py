@@ -16,6 +16,7 @@ import urllib3
 import yaml
 
 from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
@@ -52,13 +53,16 @@ UNASKED = frozenset({"get replicasets.apps"})
 """Not asked for beforehand, because their namespaces need not be there: the refusal itself says what is missing."""
 
 ATTEMPTS = (
+    "/apiservices",
+    "webhookconfigurations",
     "labelSelector=kfv.io",
     "rehearsal-simulated-webhooks",
     "kubeflow-system/deployments",
     "labelSelector=app%3Dvolcano-scheduler",
 )
-"""What is asked for without a right: leftovers of kinds that no chosen check makes, what a rehearsal answers, whether
-it is the operator of another release that runs, and where Volcano is."""
+"""What is asked for without a right: what may keep namespaces from going, which runs with B2 and B3 may see;
+leftovers of kinds that no chosen check makes; what a rehearsal answers; whether it is the operator of another release
+that runs; where Volcano is."""
 
 Granted = set[tuple[str, Rule]]
 """Rules with the namespace of their Role; '' for the ClusterRole."""
@@ -108,8 +112,10 @@ def granted(cluster: Cluster, account: Account, options: Options) -> Iterator[Gr
         for item in (item for item in wanted if "rules" in item):
             where = item["metadata"].get("namespace", "")
             for policy in item["rules"]:
+                names = tuple(policy.get("resourceNames", ()))
+                group = policy["apiGroups"][0]
                 for resource in policy["resources"]:
-                    rules |= {(where, Rule(verb, policy["apiGroups"][0], resource)) for verb in policy["verbs"]}
+                    rules |= {(where, Rule(verb, group, resource, names=names)) for verb in policy["verbs"]}
         _await(account, rules)
         yield rules
     finally:
@@ -198,6 +204,7 @@ def unused(cluster: Cluster, rules: Granted, used: Granted, *, own_namespaces: b
     What probes do in namespaces of their own is granted everywhere, and used in these. What is read in namespaces of
     the release is granted in all of them, and used where the release turns out to have such objects.
     """
+    rules = {(where, replace(rule, names=())) for where, rule in rules}
     anywhere = {rule for _, rule in used}
     in_roles = {rule for where, rule in used if where and (where, rule) in rules}
     idle = {
@@ -254,7 +261,7 @@ def _take_away(cluster: Cluster, idle: Granted) -> None:
         assert role
         gone = {(rule.verb, rule.group, rule.resource) for where, rule in idle if where == namespace}
         role["rules"] = [
-            {"apiGroups": policy["apiGroups"], "resources": [resource], "verbs": [verb]}
+            {**policy, "resources": [resource], "verbs": [verb]}
             for policy in role["rules"]
             for resource in policy["resources"]
             for verb in policy["verbs"]
@@ -289,6 +296,32 @@ def test_acceptance_needs_exactly_what_is_printed_when_it_is_asked_for(
         idle = unused(cluster, rules, recording.used, own_namespaces=True)
         assert {str(rule) for _, rule in idle} - UNUSED.keys() == set(), idle
     assert unexpected(recording) == []
+
+
+def test_secrets_with_the_key_of_an_authority_stay_closed_to_what_is_printed(
+    cluster: Cluster, kubeconfig: Path, account: Account
+) -> None:
+    names = ("cert-manager-webhook-ca", "istio-ca-secret", "training-operator-webhook-cert")
+    made = [
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": f"{name}", "namespace": where}}
+        for where in ("volcano-system", account.namespace)
+        for name in names
+    ]
+    served = Ref("v1", "Secret", "volcano-system", "volcano-admission-secret")
+    created = [cluster.create(item) for item in made]
+    try:
+        with granted(cluster, account, Options(kubeconfig, report_dir=None)):
+            caller = Cluster.connect(account.kubeconfig)
+            assert caller.get(served)
+            others = [Ref.of(item) for item in cluster.list("v1", "Secret").items]
+            for ref in (ref for ref in others if ref != served):
+                with pytest.raises(ApiError) as refused:
+                    caller.get(ref)
+                assert refused.value.status == 403, ref
+            with pytest.raises(ApiError, match="forbidden"):
+                caller.list("v1", "Secret", namespace="volcano-system")
+    finally:
+        remove(cluster, *created)
 
 
 def test_without_the_right_to_make_namespaces_probes_are_open_questions_that_say_how_to_answer_them(

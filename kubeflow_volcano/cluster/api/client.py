@@ -296,6 +296,8 @@ class Cluster(Connection):
         body: dict[str, Any] = {"preconditions": preconditions, "propagationPolicy": propagation}
         if grace_seconds is not None:
             body["gracePeriodSeconds"] = grace_seconds
+        if dry_run:  # with a body, the server reads the options there and nowhere else (endpoints/handlers/delete.go)
+            body["dryRun"] = ["All"]
         try:
             path = self.resource(ref.api_version, ref.kind).path(ref.namespace, ref.name)
             self.request("DELETE", path, query=_dry(dry_run), body=body, deadline=deadline)

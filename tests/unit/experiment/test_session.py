@@ -582,7 +582,7 @@ def test_one_namespace_shows_whether_others_could_be_deleted(usable: Any, text: 
     create = usable.answer
 
     def answer(request: Any) -> Any:
-        refused = request.method == "DELETE" and request.query.get("dryRun")
+        refused = request.method == "DELETE" and request.body.get("dryRun") == ["All"]
         return usable.status(403, "Forbidden", text) if refused else create(request)
 
     usable.answer = answer

@@ -60,7 +60,7 @@ class Server:
         return self.api.reply(201, quota)
 
     def _delete(self, request: Any) -> Any:
-        if request.query.get("dryRun"):
+        if request.body.get("dryRun") == ["All"]:
             return self.api.reply(200, {})
         del self.namespaces[request.path.rpartition("/")[2]]
         return self.api.reply(200, {})
