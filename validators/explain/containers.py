@@ -1,4 +1,7 @@
-"""Pods that have a node but are not ready: image, configuration, volumes, init containers, crashes."""
+"""Pods that have a node but are not ready: image, configuration, volumes, init containers, crashes.
+
+Rules: reasons of the kubelet (pkg/kubelet/images, container/sync_result.go), and the table of symptoms.
+"""
 
 from __future__ import annotations
 

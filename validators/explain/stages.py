@@ -1,4 +1,8 @@
-"""All stages in causal order: from the job's own spec to the containers of its pods."""
+"""All stages in causal order: from the job's own spec to the containers of its pods.
+
+Rules: status of each kind as its controller writes it (RunPolicy.suspend of the training operator, v1.5.0 to v1.9.2;
+spec.suspend of Trainer v2.1.0; phase Aborted of pkg/controllers/job/state of Volcano, v1.8.0 to v1.15.1).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The controllers that create a job's pods and PodGroup: which they are, whether they run, what they may create."""
+"""The controllers that create a job's pods and PodGroup: which they are, whether they run, what they may create.
+
+Rules: the ClusterRoles of upstream's manifests, and what each controller creates (see companions.py).
+"""
 
 from __future__ import annotations
 

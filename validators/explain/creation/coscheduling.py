@@ -3,6 +3,8 @@
 Its scheduler places no member while fewer pods than minMember have the group's label, and makes the others wait until
 that many have a node (PreFilter and Permit of pkg/coscheduling, v0.30.6). It has no queues, and reports in the
 conditions of the pods, not of the PodGroup, why a gang waits.
+
+Rules: pkg/coscheduling and pkg/controllers of scheduler-plugins, v0.29.7 to v0.34.7.
 """
 
 from __future__ import annotations

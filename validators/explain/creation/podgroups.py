@@ -1,4 +1,8 @@
-"""The job's PodGroup: why it does not exist, belongs to another job, or can never reach minMember."""
+"""The job's PodGroup: why it does not exist, belongs to another job, or can never reach minMember.
+
+Rules: pkg/controller.v1/common of the training operator, v1.5.0 to v1.9.2 (flags and PodGroups), pkg/controllers/job of
+Volcano, v1.8.0 to v1.15.1 (dependsOn, PodGroups).
+"""
 
 from __future__ import annotations
 

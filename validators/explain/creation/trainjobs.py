@@ -1,4 +1,7 @@
-"""What a TrainJob needs before it has pods: the runtime that it names, and the JobSet that Trainer creates."""
+"""What a TrainJob needs before it has pods: the runtime that it names, and the JobSet that Trainer creates.
+
+Rules: pkg/runtime of Trainer v2.1.0 to v2.3.0, and pkg/controllers of JobSet v0.10.1.
+"""
 
 from __future__ import annotations
 

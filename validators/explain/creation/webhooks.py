@@ -1,4 +1,7 @@
-"""Admission webhooks that intercept what is still to be created for the job, and that cannot answer."""
+"""Admission webhooks that intercept what is still to be created for the job, and that cannot answer.
+
+Rules: apiserver/pkg/admission/plugin/webhook of Kubernetes (rules, selectors, failurePolicy).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The claims that a job's pods mount: do they exist, are they bound, and which nodes can reach their volumes."""
+"""The claims that a job's pods mount: do they exist, are they bound, and which nodes can reach their volumes.
+
+Rules: pkg/controller/volume/persistentvolume and scheduler/framework/plugins/volumebinding of Kubernetes. A claim of a
+class without an object is bound to a volume of that class, if there is one.
+"""
 
 from __future__ import annotations
 
@@ -111,7 +115,7 @@ def _trouble(claim: Object, situation: Situation) -> Finding | None:
             "ClassMissing",
             f"{ref} names the StorageClass {name}, which does not exist.",
             needed=f"an existing StorageClass; there are {known or 'none'}.",
-            todo="create the class, or recreate the claim with an existing one.",
+            todo="create the class or a PersistentVolume of that class, or recreate the claim with an existing one.",
             objects=[ref],
         )
     message = _last_message(ref, situation.events)

@@ -1,4 +1,7 @@
-"""Is there room for the gang: a node for each pod, then enough nodes for all of them at the same time."""
+"""Is there room for the gang: a node for each pod, then enough nodes for all of them at the same time.
+
+Rules: those of filters.py, and ssn.JobReady of Volcano for how many pods must have a node, v1.8.0 to v1.15.1.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Pods without requests: a gang starts without them, and action backfill places them one after the other.
 
-Volcano counts those that wait as placed, also where no node accepts them (IsReady of pkg/scheduler/api/job_info.go,
-v1.8.0 to v1.12.0). Before v1.12.0, backfill stops at the first one that fits no node, and all behind it wait
+Rule: Volcano counts those that wait as placed, also where no node accepts them (IsReady of pkg/scheduler/api, v1.8.0
+to v1.12.0). Before v1.12.0, backfill stops at the first one that fits no node, and all behind it wait
 (volcano-sh/volcano#4028).
 """
 

@@ -1,4 +1,7 @@
-"""Room that pods of lower priority hold, where Volcano's scheduler does not preempt them."""
+"""Room that pods of lower priority hold, where Volcano's scheduler does not preempt them.
+
+Rule: pkg/scheduler/actions/preempt of Volcano, v1.8.0 to v1.15.1, which preempts within a queue.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The scheduler of the pods: does it run, is it configured for gangs, do all members name it, has it seen them."""
+"""The scheduler of the pods: does it run, is it configured for gangs, do all members name it, has it seen them.
+
+Rules: responsibleForPod of pkg/scheduler/cache of Volcano, v1.8.0 to v1.15.1 (schedulerName, the annotation of the
+PodGroup), schedulinggates of Kubernetes, and those of subjects/gang about the configuration.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Rules about admission: what dry runs of creating the object and its pods are refused with."""
+"""Rules about admission: what dry runs of creating the object and its pods are refused with.
+
+Rules: none of its own: the API server and its webhooks answer a dry run.
+"""
 
 from __future__ import annotations
 

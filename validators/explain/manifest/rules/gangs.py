@@ -1,4 +1,9 @@
-"""Rules about gangs: PodGroups of kube-batch, minimums that no gang reaches, pods that Volcano does not hold back."""
+"""Rules about gangs: PodGroups of kube-batch, minimums that no gang reaches, pods that Volcano does not hold back.
+
+Rules: pkg/webhooks/admission/jobs/validate of Volcano (minimums of jobs and tasks), CheckTaskValid and ValidTaskNum of
+pkg/scheduler/api/job_info.go in plugin gang (minMember), IsReady there (pods without requests), v1.8.0 to v1.15.1;
+ReconcileJobs of pkg/controller.v1/common of the training operator (minAvailable).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Rules about what a manifest needs of the cluster: its kind, its namespace, its queue, its PriorityClasses."""
+"""Rules about what a manifest needs of the cluster: its kind, its namespace, its queue, its PriorityClasses.
+
+Rules: pkg/scheduler/cache of Volcano (a PodGroup of an unknown queue is ignored), pkg/webhooks/admission/jobs and pods
+(state of the queue), v1.8.0 to v1.15.1; plugin/pkg/admission/priority and namespace/lifecycle of Kubernetes.
+"""
 
 from __future__ import annotations
 
