@@ -43,9 +43,10 @@ class BadName:
 
 def bad_service_name(job: Job, obj: Object) -> BadName | None:
     """The first name of a Service that the job's controller derives and no API server accepts; None without one."""
-    for suffix in _suffixes(job, obj):
+    suffixes = tuple(_suffixes(job, obj))
+    most = _LONGEST - max(map(len, suffixes), default=0)
+    for suffix in suffixes:
         name = f"{job.ref.name}{suffix}"
-        most = _LONGEST - len(suffix)
         if len(name) > _LONGEST:
             return BadName(name, f"it has {len(name)} characters, and a Service at most {_LONGEST}", most, certain=True)
         if not _LABEL.fullmatch(name):
