@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
 from ansible.errors import AnsibleError
 
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, show
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.values import Variables, undecryptable
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.redaction import without_logins
 from kubeflow_volcano.rollout.settings.hosts import (
     hosts_of_cluster,
     node_paths,
+    others,
     validate_groups,
     validate_hosts,
     validate_node_paths,
@@ -29,11 +31,15 @@ from kubeflow_volcano.validators.run.selection import select, waivers
 class ActionModule(Action):
     """Collect, template and check the public variables of the host."""
 
-    ARGUMENTS: ClassVar = {"variables": {"type": "dict"}, "list_others": {"type": "bool", "default": False}}
+    ARGUMENTS: ClassVar = {
+        "variables": {"type": "dict"},
+        "list_others": {"type": "bool", "default": False},
+        "need_hosts": {"type": "bool", "default": False},
+    }
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return the settings as plain values; fail with every problem of them."""
-        given = arguments["variables"]
+        given, of_hosts = arguments["variables"], arguments["list_others"]
         variables, problems = _evaluated(self.variables) if given is None else (given, [])
         problems += _about_checks(variables)
         try:
@@ -42,14 +48,14 @@ class ActionModule(Action):
             problems += error.problems
         if given is None and self.variables.get("inventory_hostname") == "localhost":
             hosts, more = self._hosts(problems)
-            problems += [*more, *validate_groups(self.groups, of_hosts=arguments["list_others"])]
+            problems += [*more, *validate_groups(self.groups, of_hosts=of_hosts, needed=arguments["need_hosts"])]
             if not problems:
                 variables |= {"local_path_node_paths": node_paths(variables, hosts)}
         if problems:
             raise InvalidInput(problems)
-        if arguments["list_others"] and (others := _others(self.groups)):
-            show(f"left alone, because they are in neither control_plane nor nodes: {few(others)}")
-        if arguments["list_others"] and (foreign := unread(self.variables)):
+        if of_hosts and (left := others(self.groups)):
+            show(f"left alone, because they are in neither control_plane nor nodes: {few(left)}")
+        if of_hosts and (foreign := unread(self.variables)):
             show(f"not read, because they are no variables of kubeflow_volcano.platform: {few(foreign)}")
         public = [name for name in variables if is_public(name) and name not in SECRETS]
         return {
@@ -76,19 +82,20 @@ class ActionModule(Action):
         return found, [*told, *validate_hosts(cluster, found), *validate_node_paths(cluster, found)]
 
 
-def _others(groups: Mapping[str, Iterable[str]]) -> list[str]:
-    """Hosts of the inventory that no play works on."""
-    return sorted({*groups["all"]} - {"localhost", *hosts_of_cluster(groups), *groups.get("clusters", ())})
-
-
-def _evaluated(variables: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+def _evaluated(variables: Variables) -> tuple[dict[str, Any], list[Problem]]:
     """Public variables with their values, and a problem for each that cannot be templated."""
     found: dict[str, Any] = {}
     problems: list[Problem] = []
-    for name in sorted(filter(is_public, variables)):
+    locked: dict[str, list[str]] = {}
+    for name in sorted(name for name in variables if is_public(name) or _is_of_connection(name, variables)):
         try:
-            found[name] = variables[name]
+            value = variables[name]
+            if is_public(name):
+                found[name] = value
         except AnsibleError as error:
+            if why := undecryptable(error):
+                locked.setdefault(why, []).append(name)
+                continue
             # The message quotes what cannot be templated.
             why = "" if name in SECRETS else f": {without_logins(str(error))}"
             problems.append(
@@ -98,7 +105,21 @@ def _evaluated(variables: Mapping[str, Any]) -> tuple[dict[str, Any], list[Probl
                     f"correct {name} in the inventory.",
                 )
             )
-    return found, problems
+    return found, problems + [_locked(names, why) for why, names in locked.items()]
+
+
+def _is_of_connection(name: str, variables: Variables) -> bool:
+    """Whether it is a variable of Ansible that is encrypted; those of other programs are not looked at."""
+    return name.startswith("ansible_") and variables.is_encrypted(name)
+
+
+def _locked(names: Sequence[str], why: str) -> Problem:
+    return Problem(
+        f"{', '.join(names)}: encrypted with ansible-vault, and {why}.",
+        "the password with which they were encrypted.",
+        "run the same command with --ask-vault-pass or --vault-password-file FILE; what a password was lost for has to "
+        "be written again.",
+    )
 
 
 def _about_checks(variables: Mapping[str, Any]) -> list[Problem]:

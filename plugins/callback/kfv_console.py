@@ -159,6 +159,12 @@ class CallbackModule(Default):
             return
         super().v2_runner_on_failed(result, ignore_errors)
 
+    def _handle_exception(self, result: Any, use_stderr: bool = False) -> None:  # noqa: FBT001, FBT002  as above
+        """What went wrong while a task ran. Its own answer is printed once: ansible-core repeats it from 2.19 on."""
+        if "changed" in result and result.get("msg") and "Traceback" not in str(result.get("exception", "")):
+            result.pop("exception", None)
+        super()._handle_exception(result, use_stderr)
+
     def v2_playbook_on_stats(self, stats: Any) -> None:
         """The end: totals by host, then each reason why hosts were left out."""
         self._print_counts()

@@ -25,6 +25,12 @@ options:
         variables begin like the collection's and are not read.
     type: bool
     default: false
+  need_hosts:
+    description:
+      - Whether the playbook is about hosts alone, so that an inventory whose hosts are in neither of the groups
+        C(control_plane) and C(nodes) is refused also where these groups are there and empty. For O(list_others).
+    type: bool
+    default: false
 attributes:
   check_mode:
     support: full

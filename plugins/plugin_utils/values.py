@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-__all__ = ["Variables", "plain"]
+from ansible.parsing.vault import AnsibleVaultError
+
+try:
+    from ansible.parsing.vault import EncryptedString
+except ImportError:  # before ansible-core 2.19
+    from ansible.parsing.yaml.objects import AnsibleVaultEncryptedUnicode as EncryptedString
+
+__all__ = ["Variables", "plain", "undecryptable"]
+
+_NO_PASSWORD = re.compile(r"no vault secrets found")
+_OF_VAULT = re.compile(r"no vault secrets|undecryptable|Decryption failed")
+"""Also what Ansible makes of its own error when the value is part of a template."""
 
 
 class Variables(Mapping[str, Any]):
@@ -20,6 +32,10 @@ class Variables(Mapping[str, Any]):
     def __contains__(self, name: object) -> bool:
         """Without templating it, as the base class would."""
         return name in self._raw
+
+    def is_encrypted(self, name: str) -> bool:
+        """Whether it is a value of ansible-vault; False for a template with one."""
+        return isinstance(self._raw[name], EncryptedString)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._raw)
@@ -40,7 +56,17 @@ def plain(value: Any) -> Any:
         return {plain(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
-    if getattr(value, "__ENCRYPTED__", False):  # before ansible-core 2.19; templating leaves it as it is
+    if isinstance(value, EncryptedString):  # templating leaves it as it is before ansible-core 2.19
         return str.__str__(str(value))
     kind = next((kind for kind in (bool, int, float) if isinstance(value, kind)), None)
     return kind(value) if kind else value
+
+
+def undecryptable(error: BaseException) -> str:
+    """Why ansible-vault could not decrypt a value, which the error is about; empty where it is about something else."""
+    at: BaseException | None = error
+    while at is not None and not isinstance(at, AnsibleVaultError):
+        at = at.__cause__ or at.__context__
+    if at is None and not _OF_VAULT.search(str(error)):
+        return ""
+    return "no password of it is given" if _NO_PASSWORD.search(str(error)) else "no given password of it fits"

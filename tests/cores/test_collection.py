@@ -143,6 +143,31 @@ def test_every_mistake_of_an_inventory_is_told_at_once(site: Site) -> None:
     assert "TASK [Begin with this cluster]" not in said
 
 
+def test_what_cannot_be_decrypted_is_told_with_what_to_do(site: Site) -> None:
+    """Variables of this collection, and of the connection to a host; with the password they are used."""
+    (site.place / "password").write_text("of a vault", "utf-8")
+    texts = {"kubeflow_user_password": "hunter2-hunter2", "kubeflow_release": "1.9.1", "ansible_become_password": "x"}
+    files = {name: site.place / f"group_vars/{'nodes' if 'become' in name else 'all'}/{name}.yml" for name in texts}
+    for name, text in texts.items():
+        given = ("encrypt_string", text, "--name", name, "--vault-password-file", "password")
+        said = site.core.run("ansible-vault", *given, library=None, cwd=site.place).stdout
+        files[name].parent.mkdir(parents=True, exist_ok=True)
+        files[name].write_text(said[said.index(name) :], "utf-8")
+
+    locked = site.play("hosts", hosts={"node-1": {}})
+    opened = ("--skip-tags", "hosts", "--vault-password-file", "password")
+    unlocked = site.play("hosts", *opened, hosts={"node-1": {}})
+    for file in files.values():
+        file.unlink()
+
+    assert locked[0] == 2
+    for name in texts:
+        assert name in locked[1], locked[1]
+    assert "--vault-password-file FILE" in locked[1]
+    assert unlocked[0] == 0, unlocked[1]
+    assert "hunter2" not in locked[1] + unlocked[1]
+
+
 def test_a_template_of_a_host_that_cannot_be_evaluated_is_told_with_the_host(site: Site) -> None:
     wrong = {"node-1": {"local_path_base_directory": "{{ nobody_knows }}"}, "node-2": {}}
     code, said = site.play("preflight", hosts=wrong)

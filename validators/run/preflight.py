@@ -32,6 +32,7 @@ from kubeflow_volcano.validators.run.selection import select, waivers
 __all__ = ["Options", "preflight", "repairs"]
 
 PREFIX = "preflight-"
+_ACCESS = ("P1", "P2", "P3")
 _TO_BE_REPAIRED = "to be repaired, as preflight_repair asks"
 
 
@@ -50,13 +51,19 @@ class Options:
     report_dir: Path | None = Path("reports")
 
 
+def _with_access(planned: Sequence[Check], inventory: Inventory) -> tuple[Check, ...]:
+    """The chosen checks, and where hosts did not answer those that say so: all others judge only hosts that did."""
+    missing = len(inventory.reached) < len(inventory.hosts)
+    return tuple(item for item in CHECKS if item in planned or (missing and item.id in _ACCESS))
+
+
 def preflight(options: Options, expectations: Expectations, inventory: Inventory, progress: Progress) -> Report:
     """Judge the hosts and, where there is one, the cluster; write the report. Changes nothing.
 
     Raises:
         InvalidInput: a word of the options names no check; nothing was judged.
     """
-    planned = select(CHECKS, options.select)
+    planned = _with_access(select(CHECKS, options.select), inventory)
     waived = waivers(CHECKS, options.waive)
     started, clock = time.time(), time.monotonic()
     facts = _with_cluster(options, Facts(expectations, started, inventory=inventory))

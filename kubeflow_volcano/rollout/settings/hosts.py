@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -10,7 +11,15 @@ from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.settings.variables import complete
 from kubeflow_volcano.text import few
 
-__all__ = ["hosts_of_cluster", "node_name", "node_paths", "validate_groups", "validate_hosts", "validate_node_paths"]
+__all__ = [
+    "hosts_of_cluster",
+    "node_name",
+    "node_paths",
+    "others",
+    "validate_groups",
+    "validate_hosts",
+    "validate_node_paths",
+]
 
 _OF_THE_CLUSTER = (
     "gang_scheduling_",
@@ -35,6 +44,19 @@ _OF_A_HOST = ("kubeflow_node_name",)
 
 _GROUPS = ("control_plane", "nodes")
 
+_GROUPS_OF_OTHERS = {
+    "kube_control_plane": "control_plane",  # Kubespray
+    "kube-master": "control_plane",  # Kubespray before 2.15
+    "kube_master": "control_plane",  # kubeasz
+    "masters": "control_plane",  # oeDeploy
+    "server": "control_plane",  # k3s-ansible
+    "kube_node": "nodes",  # Kubespray, kubeasz
+    "kube-node": "nodes",
+    "workers": "nodes",
+    "agent": "nodes",
+}
+"""Groups of the inventories with which others set up Kubernetes, and the group that the same hosts are in here."""
+
 _BASE, _PATHS = "local_path_base_directory", "local_path_node_paths"
 
 
@@ -47,13 +69,21 @@ def hosts_of_cluster(groups: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(host for group in _GROUPS for host in groups.get(group, ()) if host != "localhost"))
 
 
-def validate_groups(groups: Mapping[str, Iterable[str]], *, of_hosts: bool) -> Iterator[Problem]:
-    """Problems of an inventory with several clusters for plays of localhost, which are about one cluster or its hosts.
+def others(groups: Mapping[str, Iterable[str]]) -> list[str]:
+    """Hosts of the inventory that no play works on."""
+    return sorted({*groups.get("all", ())} - {"localhost", *hosts_of_cluster(groups), *groups.get("clusters", ())})
+
+
+def validate_groups(groups: Mapping[str, Iterable[str]], *, of_hosts: bool, needed: bool = False) -> Iterator[Problem]:
+    """Problems of the inventory's groups for plays that are about one cluster, or about its hosts.
 
     Args:
         groups: names of hosts by group.
         of_hosts: whether the plays to come set up the hosts of a cluster; the group `clusters` alone has none.
+        needed: whether these plays do nothing else, so that groups that are there and empty are no answer.
     """
+    if of_hosts:
+        yield from _hosts_in_other_groups(groups, needed=needed)
     clusters, hosts = list(groups.get("clusters", ())), hosts_of_cluster(groups)
     if not clusters or "localhost" in clusters:
         return
@@ -69,6 +99,37 @@ def validate_groups(groups: Mapping[str, Iterable[str]], *, of_hosts: bool) -> I
             "an inventory of that cluster alone.",
             "use another inventory; site.yml, install.yml, upgrade.yml and validate.yml work on all clusters.",
         )
+
+
+def _hosts_in_other_groups(groups: Mapping[str, Iterable[str]], *, needed: bool) -> Iterator[Problem]:
+    """An inventory that has hosts, none of which any play would look at. Empty groups say that this is meant."""
+    left = others(groups)
+    if not left or hosts_of_cluster(groups):
+        return
+    known = {name: own for name, own in _GROUPS_OF_OTHERS.items() if any(host in left for host in groups.get(name, ()))}
+    if known:
+        children = "; ".join(f"[{own}:children] {name}" for name, own in known.items())
+        yield Problem(
+            f"the inventory has hosts ({few(left)}) in {' and '.join(known)}, and none in control_plane or nodes.",
+            "the hosts of the cluster in the groups control_plane and nodes; no other host is looked at or changed.",
+            "add these groups to the inventory, with the present ones as their children. "
+            "As INI, each word on a line of its own: "
+            f"{children}. As YAML: {_as_yaml(known)}.",
+        )
+    elif needed or not any(group in groups for group in _GROUPS):
+        yield Problem(
+            f"the inventory has hosts ({few(left)}), and none of them is in control_plane or nodes.",
+            "the hosts of the cluster in the groups control_plane and nodes; no other host is looked at or changed.",
+            "put the hosts of the cluster into these groups. If others look after them, use install.yml and "
+            "validate.yml, or site.yml with an empty group nodes.",
+        )
+
+
+def _as_yaml(known: Mapping[str, str]) -> str:
+    found: dict[str, dict[str, dict[str, dict[str, str]]]] = {}
+    for name, own in known.items():
+        found.setdefault(own, {"children": {}})["children"][name] = {}
+    return json.dumps(found).replace('"', "")
 
 
 def node_name(host: str, variables: Mapping[str, Any]) -> str:

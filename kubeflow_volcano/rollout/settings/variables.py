@@ -65,6 +65,12 @@ OptionalText: TypeAlias = Annotated[str | None, Parsed(lambda text: text or None
 _SIMILARITY_OF_TYPOS = 0.7
 """`local_path_base_dir` has 0.73 in common with `local_path_base_directory`, `plan_date` 0.35 with its nearest one."""
 
+_SIMILARITY_OF_NAMES = 0.88
+"""As above of a whole name whose prefix is none: `kubflow_profile` has 0.97, `kubernetes_version` 0.69."""
+
+_WORDS = ("backup", "bundle", "plan", "preflight", "restore", "uninstall", "upgrade", "validation")
+"""Prefixes that are words: `backups_directory` may well be somebody else's variable."""
+
 _VERSION = {"$ref": "#/$defs/version"}
 
 _REMOVED = {
@@ -160,9 +166,13 @@ def _family(name: str) -> tuple[str, list[str]]:
     return prefix, [item.removeprefix(prefix) for item in sorted(_rules()) if prefix and item.startswith(prefix)]
 
 
+@cache  # every host has hundreds of variables, and the same ones
 def _meant(name: str) -> str:
     """The public variable that is probably meant. What follows the prefix decides: the prefix makes all similar."""
     prefix, known = _family(name)
+    if not prefix:
+        foreign = name.startswith(("_", "ansible_", *_WORDS))
+        return "" if foreign else most_similar(name.lower(), _rules(), _SIMILARITY_OF_NAMES)
     rest = most_similar(name.removeprefix(prefix), known, _SIMILARITY_OF_TYPOS)
     return f"{prefix}{rest}" if rest else ""
 
@@ -173,9 +183,10 @@ def _unknown_names(given: Iterable[str]) -> Iterator[Problem]:
         if name in _REMOVED:
             yield Problem(f"the variable {name}, which no longer exists.", *_REMOVED[name])
             continue
-        prefix, family = _family(name)
+        meant = _meant(name)
+        prefix, family = _family(meant)
         yield Problem(
-            f"the variable {name}, which nothing reads. Did you mean {_meant(name)}?",
+            f"the variable {name}, which nothing reads. Did you mean {meant}?",
             f"one of: {', '.join(f'{prefix}{rest}' for rest in family)}.",
             "correct its name, or remove it.",
         )

@@ -78,6 +78,14 @@ def test_every_mistake_about_hosts_is_told_at_once_and_those_of_many_hosts_once(
     assert 'on node-07: local_path_base_directory is the text "relative"' in told
 
 
+def test_a_problem_is_printed_once(inventory: Path) -> None:
+    """Ansible prints the message of a failed task twice, from 2.19 on."""
+    say(inventory, "group_vars/all", kubflow_profile="full")
+    told = judged(inventory, whole_output=True)
+    assert told.count("Did you mean kubeflow_profile?") == 1
+    assert told.count("Found:") == 1
+
+
 def test_a_mistake_for_all_is_not_repeated_for_each_host(inventory: Path) -> None:
     say(inventory, "group_vars/all", volcano_verison="1.10.0", plan_directory="{{ nobody_knows }}")
     told = judged(inventory)

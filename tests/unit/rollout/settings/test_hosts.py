@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
+from kubeflow_volcano import strict_yaml
 from kubeflow_volcano.rollout.settings.hosts import (
     node_name,
     node_paths,
@@ -45,7 +47,7 @@ def test_some_hosts_are_named_and_the_others_counted() -> None:
 
 def test_different_mistakes_are_all_told() -> None:
     found = validate_hosts({}, {"a": {"image_mirror_mode": 7}, "b": {"image_miror_mode": "x", "local_path_versio": 1}})
-    assert [problem.found.partition(":")[0] for problem in found] == ["on a", "on b"]
+    assert [problem.found.partition(":")[0] for problem in found] == ["on a", "on b", "on b"]
     assert "image_mirror_mode is the number 7" in found[0].found
 
 
@@ -150,3 +152,53 @@ def test_hosts_beside_several_clusters_are_refused_where_hosts_are_set_up() -> N
 def test_several_clusters_are_refused_by_playbooks_that_work_on_one() -> None:
     (problem,) = validate_groups(CLUSTERS, of_hosts=False)
     assert problem.found == "the inventory has eu, us in the group clusters, and this playbook works on one cluster."
+
+
+KUBESPRAY = {
+    "all": ["m", "w"],
+    "kube_control_plane": ["m"],
+    "etcd": ["m"],
+    "kube_node": ["w"],
+    "k8s_cluster": ["m", "w"],
+}
+OEDEPLOY = {"all": ["localhost", "m", "w"], "masters": ["m"], "workers": ["w"]}
+
+
+@pytest.mark.parametrize(
+    ("groups", "ini"),
+    [
+        (KUBESPRAY, "[control_plane:children] kube_control_plane; [nodes:children] kube_node"),
+        (OEDEPLOY, "[control_plane:children] masters; [nodes:children] workers"),
+        # It has the group nodes for other reasons, or as somebody who only began.
+        ({**KUBESPRAY, "nodes": []}, "[control_plane:children] kube_control_plane; [nodes:children] kube_node"),
+    ],
+)
+def test_groups_of_other_tools_are_known_by_name_and_told_with_what_to_write(
+    groups: dict[str, list[str]], ini: str
+) -> None:
+    (problem,) = validate_groups(groups, of_hosts=True)
+    assert ini in problem.todo
+    written = re.search(r"As YAML: (.*)\.$", problem.todo)
+    assert written
+    added = strict_yaml.parse(written[1].encode(), "advice")[0]
+    assert added == {
+        own: {"children": {name: {}}} for own, name in (item[1:].split(":children] ") for item in ini.split("; "))
+    }
+    assert list(validate_groups(groups, of_hosts=False)) == []
+
+
+@pytest.mark.parametrize(
+    ("groups", "asked", "refused"),
+    [
+        ({"all": ["localhost"]}, {"of_hosts": True, "needed": True}, 0),
+        ({"all": ["db"], "databases": ["db"]}, {"of_hosts": True}, 1),
+        ({"all": ["db"], "databases": ["db"], "nodes": []}, {"of_hosts": True}, 0),
+        ({"all": ["db"], "databases": ["db"], "nodes": []}, {"of_hosts": True, "needed": True}, 1),
+        ({"all": ["db", "w"], "workers": ["db"], "nodes": ["w"]}, {"of_hosts": True, "needed": True}, 0),
+        ({"all": ["db"]}, {"of_hosts": False}, 0),
+    ],
+)
+def test_an_inventory_with_hosts_none_of_which_is_the_clusters_is_refused_unless_it_says_so(
+    groups: dict[str, list[str]], asked: dict[str, bool], refused: int
+) -> None:
+    assert len(list(validate_groups(groups, **asked))) == refused

@@ -491,3 +491,40 @@ def test_the_example_of_a_number_is_one_that_the_rule_takes(value: Any, example:
         parse({"uninstall_wait_seconds": value})
     assert f'{{"uninstall_wait_seconds": {example}}}' in refused.value.describe()
     assert parse({"uninstall_wait_seconds": example}).uninstall.wait_seconds == example
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("kubflow_profile", "kubeflow_profile"),
+        ("kubeflowprofile", "kubeflow_profile"),
+        ("Kubeflow_Profile", "kubeflow_profile"),
+        ("vulcano_version", "volcano_version"),
+        ("image_miror_mode", "image_mirror_mode"),
+        ("local_paths_base_directory", "local_path_base_directory"),
+        ("gang_schedulig_scheduler", "gang_scheduling_scheduler"),
+        ("scheduler_plugin_version", "scheduler_plugins_version"),
+        ("validaton_select", "validation_select"),
+    ],
+)
+def test_a_prefix_that_is_misspelt_is_noticed_too(name: str, meant: str) -> None:
+    assert is_public(name)
+    (problem,) = problems(**{name: "x"})
+    assert problem.found.endswith(f"Did you mean {meant}?")
+    assert meant in problem.needed
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "kubernetes_version",
+        "kube_version",
+        "backups_directory",
+        "cluster_name",
+        "nfs_path",
+        "plans_directory",
+        "harbor_mode",
+    ],
+)
+def test_variables_of_others_are_not_taken_for_misspelt_ones(name: str) -> None:
+    assert not is_public(name)

@@ -177,3 +177,14 @@ def test_nodes_that_may_not_be_listed_could_not_be_judged(monkeypatch: pytest.Mo
     monkeypatch.setattr(Cluster, "list", forbidden)
     report = run(facts(host("n1")), kubeconfig=with_kubeconfig(tmp_path))
     assert status(report, "P26") is Status.ERROR
+
+
+def test_a_selection_never_hides_that_a_host_did_not_answer() -> None:
+    """The checks that are chosen judge only hosts that answered."""
+    missing = run(facts(host("n1"), broken("n2", "reach", "gone")), select=("P15",))
+    assert {item.check.id for item in missing.results} == {"P1", "P2", "P3", "P15"}
+    assert status(missing, "P1") == Status.FAIL
+    assert missing.exit_code != 0
+
+    complete = run(facts(host("n1")), select=("P15",))
+    assert {item.check.id for item in complete.results} == {"P15"}
