@@ -66,6 +66,7 @@ lint: ## check style, types, playbooks, shell and the collection; every tool run
 	@PATH="$(CURDIR)/.venv/bin:$$PATH"; status=0; \
 	run() { echo "$$*"; "$$@" || status=1; }; \
 	run ruff check; \
+	run ruff check --preview --select PLW1514 gang_demo kubeflow_volcano plugins validators; \
 	run ruff format --check; \
 	run mypy; \
 	run yamllint --strict .; \

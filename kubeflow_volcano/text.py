@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import io
 import re
+import sys
 from collections.abc import Collection, Iterable, Sequence
 
-__all__ = ["counted", "did_you_mean", "few", "most_similar", "table", "visible"]
+__all__ = ["counted", "did_you_mean", "few", "most_similar", "print_what_the_terminal_can", "table", "visible"]
 
 # Beside the controls of terminals (C0 without tab and newline, C1): separators of lines, directions, no characters.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
@@ -67,3 +69,10 @@ def visible(text: str) -> str:
     Tabs and newlines stay.
     """
     return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text.replace("\r\n", "\n"))
+
+
+def print_what_the_terminal_can() -> None:
+    """From now on a character that the locale of this process does not have is printed as `?`, and is no error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")

@@ -21,6 +21,7 @@ import yaml
 
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.foreign import read_yaml
 from kubeflow_volcano.gang_demo.jobs.gangs import Gang
 from kubeflow_volcano.gang_demo.jobs.jobs import job
 from kubeflow_volcano.gang_demo.model import Nodes, Outcome
@@ -157,7 +158,7 @@ def _may(stand: Stand, namespace: str, act: Mapping[str, str]) -> bool:
 def _created_by(flow: Object) -> Object:
     """The job as Argo would create it: the manifest of the step with the name of the Workflow."""
     text = flow["spec"]["templates"][0]["resource"]["manifest"]
-    found: Object = yaml.safe_load(text.replace("{{workflow.name}}", flow["metadata"]["name"]))
+    found: Object = read_yaml(text.replace("{{workflow.name}}", flow["metadata"]["name"]))
     return found
 
 

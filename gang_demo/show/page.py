@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.gang_demo.catalogue import CASES, describe
 from kubeflow_volcano.gang_demo.model import Outcome
 from kubeflow_volcano.gang_demo.play.stand import Case
@@ -124,7 +125,7 @@ def _text(objects: Sequence[Object]) -> str:
     spaces = dict.fromkeys(item["metadata"]["namespace"] for item in objects if "namespace" in item["metadata"])
     whole = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in spaces]
     # Through JSON, so that YAML has no anchors for objects that are the same in memory.
-    plain = json.loads(json.dumps([*whole, *objects]))
+    plain = read_json(json.dumps([*whole, *objects]))
     return "".join(yaml.dump(item, Dumper=_Indented, sort_keys=False, explicit_start=True) for item in plain)
 
 
@@ -139,7 +140,7 @@ def main(arguments: Sequence[str]) -> int:
     """Write the page and, given a document, the outcomes and pictures beside it; returns the exit code."""
     root = Path(__file__).resolve().parents[2]
     kept = root / DIRECTORY / "outcomes.json"
-    document = json.loads(Path(arguments[0]).read_text("utf-8") if arguments else kept.read_text("utf-8"))
+    document = read_json(Path(arguments[0]).read_text("utf-8") if arguments else kept.read_text("utf-8"))
     if arguments:
         if missing := {case.name for case in CASES} - {item["case"] for item in document["outcomes"]}:
             sys.stderr.write(f"{arguments[0]} lacks {', '.join(sorted(missing))}; the page needs a run of all cases.\n")

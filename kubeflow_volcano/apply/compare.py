@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kubernetes.utils.quantity import parse_quantity
 
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.foreign import read_json
 
 __all__ = ["is_item", "is_up_to_date", "owned_by"]
 
@@ -81,7 +81,7 @@ def _agrees(declared: Any, live: Any, fields: Mapping[str, Any], *, quantity: bo
         if any(key.startswith("k:") for key in fields):
             return _same_by_key(declared, live, fields)
         if any(key.startswith("v:") for key in fields):
-            values = [json.loads(key[2:]) for key in fields if key.startswith("v:")]
+            values = [read_json(key[2:]) for key in fields if key.startswith("v:")]
             return len(declared) == len(values) and all(item in values and item in live for item in declared)
     return _contained(declared, live, quantity=quantity)
 
@@ -117,7 +117,7 @@ def _declares_nothing(name: str, value: Any, live: Any) -> bool:
 
 def _same_by_key(declared: Sequence[Any], live: Sequence[Any], fields: Mapping[str, Any]) -> bool:
     """Compare a list whose items have keys; others may have added items, but ours must be in the declared order."""
-    keys = {text: json.loads(text[2:]) for text in fields if text.startswith("k:")}
+    keys = {text: read_json(text[2:]) for text in fields if text.startswith("k:")}
     if len(keys) != len(declared):
         return False
     place = -1

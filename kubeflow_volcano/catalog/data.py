@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -11,8 +10,9 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
-from kubeflow_volcano import strict_yaml
+from kubeflow_volcano import foreign
 from kubeflow_volcano.catalog.model import version_key
+from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.problems import InvalidInput, Problem
 
 __all__ = ["FOLDERS", "HOME", "load", "versions"]
@@ -43,7 +43,7 @@ def load(name: str) -> Any:
     Raises:
         InvalidInput: the file breaks its schema; the message has every error.
     """
-    data = strict_yaml.parse((HOME / f"{name}.yaml").read_bytes(), f"catalog/{name}.yaml")[0]
+    data = foreign.parse((HOME / f"{name}.yaml").read_bytes(), f"catalog/{name}.yaml")[0]
     schema = FOLDERS.get(name.partition("/")[0], name)
     errors = sorted(_validator(schema).iter_errors(data), key=lambda error: error.json_path)
     if errors:
@@ -60,7 +60,7 @@ def load(name: str) -> Any:
 
 @cache
 def _validator(schema: str) -> Draft202012Validator:
-    texts = {name: json.loads((HOME / f"schemas/{name}.json").read_text("utf-8")) for name in ("component", schema)}
+    texts = {name: read_json((HOME / f"schemas/{name}.json").read_text("utf-8")) for name in ("component", schema)}
     registry: Registry[Any] = Registry().with_resources(
         (f"{name}.json", Resource.from_contents(text)) for name, text in texts.items()
     )

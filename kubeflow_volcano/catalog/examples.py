@@ -13,7 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from kubeflow_volcano import strict_yaml
+from kubeflow_volcano import foreign
 from kubeflow_volcano.catalog import read
 from kubeflow_volcano.catalog.data import load
 from kubeflow_volcano.catalog.model import version_key
@@ -115,7 +115,7 @@ def load_example(name: str) -> Example:
         problem = Problem(f"examples/{name}.yaml without {named}.", f"a title, {', '.join(_PARTS)}.", "add it.")
         raise InvalidInput(problem)
     title, sees, gpus, images = (found[part] for part in ("", *_PARTS))
-    return Example(name, title, sees, gpus, images, tuple(strict_yaml.parse(text, f"examples/{name}.yaml")))
+    return Example(name, title, sees, gpus, images, tuple(foreign.parse(text, f"examples/{name}.yaml")))
 
 
 def _header(text: str) -> Iterator[tuple[str, str]]:

@@ -14,6 +14,7 @@ import yaml
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.foreign import read_yaml
 
 __all__ = ["cluster_addresses"]
 
@@ -84,7 +85,7 @@ def _kubeadm(cluster: Cluster) -> Object:
     try:
         live = cluster.get(_KUBEADM)
         text = (live or {}).get("data", {}).get("ClusterConfiguration", "")
-        found: Object = (yaml.safe_load(text) or {}).get("networking") or {}
+        found: Object = (read_yaml(text) or {}).get("networking") or {}
     except (ApiError, AttributeError, yaml.YAMLError):
         return {}
     return found

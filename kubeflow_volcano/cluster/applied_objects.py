@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.foreign import read_json
 
 __all__ = [
     "APPLIED_OBJECTS",
@@ -89,7 +90,7 @@ def parse(text: str) -> Brought:
     Raises:
         ValueError: the text has another form.
     """
-    record = json.loads(text)
+    record = read_json(text)
     if not isinstance(record, dict) or "objects" not in record:
         return Brought("", dict.fromkeys(_refs(record), ""))
     left = record.get("left") or {}

@@ -13,6 +13,7 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.go_flags import read_flags, values_of
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.foreign import read_yaml
 
 __all__ = [
     "GANG_SWITCH",
@@ -109,7 +110,7 @@ def read_configuration(
     container = scheduler_container(pod)
     path = PurePosixPath(flags_of_scheduler(container).get("--scheduler-conf", ""))
     if not path.name:
-        return configuration_of(Ref.of(scheduler), "", yaml.safe_load(_BUILT_IN), custom)
+        return configuration_of(Ref.of(scheduler), "", read_yaml(_BUILT_IN), custom)
     source = _mounted_at(path.parent, container, pod)
     key = next((item["key"] for item in source.get("items") or () if item["path"] == path.name), path.name)
     ref = Ref("v1", "ConfigMap", scheduler["metadata"]["namespace"], source.get("name", "volcano-scheduler-configmap"))
@@ -119,7 +120,7 @@ def read_configuration(
         message = f"{ref} has no key {key}." if found else f"{ref} does not exist."
         return Unusable(ref, "NoConfiguration", message, "apply Volcano's manifests again.")
     try:
-        return configuration_of(ref, key, yaml.safe_load(text), custom)
+        return configuration_of(ref, key, read_yaml(text), custom)
     except (yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
         message = f"{ref} is not a valid scheduler configuration: {type(error).__name__}: {error}."
         todo = "correct it; until then the scheduler uses what it read last, or its built-in configuration."

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from kubeflow_volcano import __version__
 from kubeflow_volcano.rehearsal import __main__ as rehearsal
+from kubeflow_volcano.text import print_what_the_terminal_can
 from kubeflow_volcano.validators.cli import commands as validators
 
 __all__ = ["COMMANDS", "main"]
@@ -57,6 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Raises:
         SystemExit: help or the version was printed, or there is no such command.
     """
+    print_what_the_terminal_can()
     words = sys.argv[1:] if arguments is None else arguments
     command = _parser().parse_args(words[:1]).command
     return COMMANDS[command].run(words[1:])

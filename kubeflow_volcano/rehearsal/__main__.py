@@ -17,7 +17,7 @@ from kubeflow_volcano.rehearsal.lifecycle import down, up
 from kubeflow_volcano.rehearsal.node.cgroups import NodeCgroup, read_layout
 from kubeflow_volcano.rehearsal.node.daemons import NODE_PATH
 from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
-from kubeflow_volcano.text import visible
+from kubeflow_volcano.text import print_what_the_terminal_can, visible
 
 _PROGRAM = "python -m kubeflow_volcano.rehearsal"
 
@@ -33,6 +33,7 @@ def main(arguments: Sequence[str] | None = None, program: str = _PROGRAM) -> int
         arguments: what follows the program's name; by default those of this process.
         program: how it was called, for usage, help and what to do after an interruption.
     """
+    print_what_the_terminal_can()
     options = _parser(program).parse_args(arguments)
     former = signal.signal(signal.SIGTERM, _terminate)
     try:

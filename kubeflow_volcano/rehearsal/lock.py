@@ -48,7 +48,7 @@ def _acquire(path: Path, progress: Progress, deadline: Deadline, doing: str) -> 
             os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
             return descriptor
         with contextlib.suppress(FileNotFoundError):
-            holder = path.read_text().strip() or "unknown"
+            holder = path.read_text(encoding="utf-8").strip() or "unknown"
         if elapsed - reported >= _REPORT_SECONDS:
             reported = elapsed
             progress(f"waiting for process {holder}, which {doing}")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from kubeflow_volcano.directories import cache_directory
 from kubeflow_volcano.files import write_file
+from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rehearsal.build.generation import HOME, extras_of
 
@@ -173,7 +174,7 @@ class State:
     def load(cls, path: Path) -> State | None:
         """Read what `save` wrote; None when there is nothing, or nothing that this version can read."""
         try:
-            raw = json.loads(path.read_text())
+            raw = read_json(path.read_text(encoding="utf-8"))
             spec = RehearsalSpec(**{**raw["spec"], "extras": tuple(raw["spec"].get("extras", ()))})
             return cls(spec, IPv4Network(raw["subnet"]), raw["fingerprint"], raw["started"])
         except (OSError, ValueError, TypeError, KeyError):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from kubeflow_volcano import strict_yaml
+from kubeflow_volcano import foreign
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.watch.observer import Observer, Subject
@@ -85,7 +85,7 @@ class _Stand:
         self._cluster = Cluster.connect(plane.kubeconfig)
         progress(f"gangs: creating {NODES} nodes")
         manifest = tools.source("volcano.sh/volcano", "installer/volcano-development.yaml")
-        volcano = [obj for obj in strict_yaml.parse(manifest.read_bytes(), str(manifest)) if obj]
+        volcano = [obj for obj in foreign.parse(manifest.read_bytes(), str(manifest)) if obj]
         for obj in volcano:
             if obj["kind"] == "CustomResourceDefinition":
                 self._cluster.apply(obj, manager="bench")

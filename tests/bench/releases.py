@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from kubeflow_volcano import strict_yaml
+from kubeflow_volcano import foreign
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput, Problem
@@ -60,7 +60,7 @@ def prepare(version: str, archives: Path, kustomize: Path, directory: Path) -> R
     example = next(directory.glob("*/example"))
     build = subprocess.run([kustomize, "build", example], check=True, capture_output=True)
     text = subprocess.run(["sed", PLACEHOLDERS], input=build.stdout, check=True, capture_output=True).stdout
-    objects = [obj for obj in strict_yaml.parse(text, str(example)) if obj]
+    objects = [obj for obj in foreign.parse(text, str(example)) if obj]
     (directory / "render.yaml").write_bytes(text)
     (directory / "render.json").write_text(json.dumps(objects))
     variables = directory / "variables.json"

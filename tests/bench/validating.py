@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from kubeflow_volcano import strict_yaml
+from kubeflow_volcano import foreign
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
@@ -54,7 +54,7 @@ def _install(release: Release, archives: Path, plane: Plane) -> None:
     ours = [sys.executable, "-m", "tests.bench.ours", str(plane.kubeconfig), str(release.variables)]
     measure(ours, plane.directory / "install.log", environment=release.environment)
     cluster = Cluster.connect(plane.kubeconfig)
-    volcano = strict_yaml.parse(gzip.decompress((archives / _VOLCANO).read_bytes()), _VOLCANO)
+    volcano = foreign.parse(gzip.decompress((archives / _VOLCANO).read_bytes()), _VOLCANO)
     definitions = [obj for obj in volcano if obj["kind"] == "CustomResourceDefinition"]
     for obj in definitions:
         cluster.apply(obj, manager="bench")

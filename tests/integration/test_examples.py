@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano import strict_yaml
+from kubeflow_volcano import foreign
 from kubeflow_volcano.catalog import read
 from kubeflow_volcano.catalog.examples import Example, ExampleKind, example_kinds, examples, load_example
 from kubeflow_volcano.catalog.model import version_key
@@ -101,7 +101,7 @@ def full_workflows(archive: Path) -> Object | None:
             if member.name.endswith(WORKFLOWS) and "tekton" not in member.name:
                 file = content.extractfile(member)
                 assert file
-                (found,) = strict_yaml.parse(file.read(), member.name)
+                (found,) = foreign.parse(file.read(), member.name)
                 return {**found, "spec": with_open_ends(found["spec"])}
     return None
 
@@ -124,7 +124,7 @@ def is_of_an_example(obj: Object) -> bool:
 
 
 def of_volcano(path: Path) -> Sequence[Object]:
-    return [obj for obj in strict_yaml.parse(path.read_bytes(), path.name) if is_of_an_example(obj)]
+    return [obj for obj in foreign.parse(path.read_bytes(), path.name) if is_of_an_example(obj)]
 
 
 def prepared(crd: Object) -> Object:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from kubeflow_volcano.problems import Exit, InvalidInput, NotWritten, Problem, ProblemsError
 from kubeflow_volcano.progress import silent, to_stderr
+from kubeflow_volcano.text import print_what_the_terminal_can
 from kubeflow_volcano.validators.cli import explaining, manual, rbac, supporting
 from kubeflow_volcano.validators.cli.parser import PROGRAM, options, parse
 from kubeflow_volcano.validators.report import console
@@ -29,6 +30,7 @@ def main(arguments: Sequence[str] | None = None, program: str = PROGRAM, *, only
         program: how it was called, for usage and help.
         only_validate: take no other command.
     """
+    print_what_the_terminal_can()
     try:
         parsed = parse(arguments, program, only_validate=only_validate)
         return _COMMANDS[parsed.command](parsed)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.validators.probes.network.credentials import exposed_mode
 
@@ -27,7 +28,7 @@ def registry_logins(file: Path | None) -> str:
     try:
         if mode := exposed_mode(file):
             raise _invalid(f"{file} has mode {mode}", "a file that only its owner may read", f"chmod 600 {file}")
-        auths = json.loads(file.read_text(encoding="utf-8"))["auths"]
+        auths = read_json(file.read_text(encoding="utf-8"))["auths"]
         without = sorted(_without_password(auths))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         # The text of a JSON error may quote the file, and with it a password.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
+from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.text import counted
 
@@ -26,14 +26,14 @@ def read(path: Path) -> Mapping[str, Any]:
     """
     needed = "the JSON file of an earlier run, such as reports/latest.json."
     try:
-        document: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        document: Mapping[str, Any] = read_json(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InvalidInput(
             Problem(f"the earlier report {path} cannot be read: {error.strerror}.", needed, "correct --baseline.")
         ) from error
     except ValueError as error:
         raise InvalidInput(Problem(f"{path} is not JSON: {error}.", needed, "correct --baseline.")) from error
-    schema = json.loads(
+    schema = read_json(
         (files("kubeflow_volcano.validators") / "schemas" / "report.v1.json").read_text(encoding="utf-8")
     )
     wrong = sorted(Draft202012Validator(schema).iter_errors(document), key=lambda error: error.json_path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.applied_objects import parse_document
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.cluster.volcano import scheduler_ref
+from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.validators.core.expectations import GIVEN, SCHEDULER, Expectations, expect
 from kubeflow_volcano.validators.core.volcano_home import with_volcano_at
@@ -193,7 +193,7 @@ def _objects(options: Options) -> tuple[Mapping[Ref, str], str]:
     if options.expected is None:
         return {}, ""
     try:
-        return parse_document(json.loads(options.expected.read_text(encoding="utf-8"))), str(options.expected)
+        return parse_document(read_json(options.expected.read_text(encoding="utf-8"))), str(options.expected)
     except (OSError, ValueError) as error:
         raise InvalidInput(
             Problem(

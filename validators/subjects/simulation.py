@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.validators.core.facts import Fact, Facts
 from kubeflow_volcano.validators.core.resources import NODES, PODS
 from kubeflow_volcano.validators.subjects.ownership import workload_of
@@ -36,7 +36,7 @@ def simulated_webhooks(cluster: Cluster, facts: Facts) -> tuple[SimulatedWebhook
         ApiError: the list cannot be read.
     """
     found = cluster.get(_REGISTER) if facts.simulated_nodes else None
-    entries = json.loads((found or {}).get("data", {}).get(_KEY, "[]"))
+    entries = read_json((found or {}).get("data", {}).get(_KEY, "[]"))
     return tuple(
         SimulatedWebhook(item["kind"], item["name"], tuple(item["webhooks"]), tuple(_services(item["services"])))
         for item in entries

@@ -8,13 +8,13 @@ which keeps the value (https://kubernetes.io/docs/reference/using-api/server-sid
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from kubeflow_volcano.apply.compare import is_item, owned_by
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.foreign import read_json
 
 __all__ = [
     "REPLICAS",
@@ -131,7 +131,7 @@ def _key(text: str) -> Iterator[tuple[str, Any]]:
 
 def _parsed(text: str) -> Any:
     try:
-        return json.loads(text)
+        return read_json(text)
     except ValueError:
         return text
 
@@ -160,7 +160,7 @@ def _owned(live: Object, declared: Any, manager: str, pointer: Pointer) -> Seque
             raise ApiError(0, "Atomic", f"{words} in kubeflow_ceded_fields")
         if isinstance(declared, list):
             declared = declared[int(part)]
-            step = next((key for key in fields if key.startswith("k:") and is_item(declared, json.loads(key[2:]))), "")
+            step = next((key for key in fields if key.startswith("k:") and is_item(declared, read_json(key[2:]))), "")
         else:
             declared, step = declared[part], f"f:{part}"
         if step not in fields:
@@ -186,5 +186,5 @@ def _value(live: Any, steps: Sequence[str]) -> Any:
         if kind == "f":
             live = (live or {}).get(text)
         else:
-            live = next((item for item in live or () if is_item(item, json.loads(text))), None)
+            live = next((item for item in live or () if is_item(item, read_json(text))), None)
     return live

@@ -8,13 +8,13 @@ as kubectl does when an object moves from client-side to server-side apply (clie
 from __future__ import annotations
 
 import copy
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kubeflow_volcano.apply.compare import is_item, owned_by
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.foreign import read_json
 
 __all__ = ["appliers", "has_left_fields", "take_over", "without_left_fields"]
 
@@ -92,7 +92,7 @@ def _remove(value: Any, mine: Fields, others: Sequence[Fields]) -> None:
             if not theirs and (not inside or "." in inside or part in ({}, [])):
                 del value[key[2:]]
         elif key.startswith("k:") and isinstance(value, list):
-            item = next((item for item in value if is_item(item, json.loads(key[2:]))), None)
+            item = next((item for item in value if is_item(item, read_json(key[2:]))), None)
             if item is not None and theirs:
                 _remove(item, inside, theirs)
             elif item is not None:

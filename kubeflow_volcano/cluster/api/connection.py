@@ -17,6 +17,7 @@ import urllib3
 from kubeflow_volcano.cluster.api.credentials import Credentials
 from kubeflow_volcano.cluster.api.errors import UNTRUSTED, ApiError, from_response
 from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.problems import ProblemsError
 
 __all__ = ["BRIEF", "BRIEF_LIST", "TABLE", "WHOLE", "Connection"]
@@ -187,7 +188,7 @@ class Connection:
 
 def _parsed(body: bytes) -> Any:
     try:
-        return json.loads(body or b"null")
+        return read_json(body or b"null")
     except ValueError as error:
         start = body[:80].decode("utf-8", "replace")
         raise ApiError(

@@ -20,6 +20,7 @@ from kubernetes.config import kube_config
 from urllib3.util.ssl_ import create_urllib3_context
 
 from kubeflow_volcano.cluster.api.plugins import limit_programs
+from kubeflow_volcano.foreign import read_yaml
 from kubeflow_volcano.problems import Problem, Unreachable
 from kubeflow_volcano.redaction import without_logins
 
@@ -144,6 +145,7 @@ def _configuration(kubeconfig: Path | None, context: str | None) -> Any:
             return config
     if absent := _absent(kubeconfig):
         raise kubernetes_config.ConfigException(absent)
+    _require_readable(kubeconfig)
     with _complaints() as complaints:
         kubernetes_config.load_kube_config(
             config_file=str(kubeconfig) if kubeconfig else None,
@@ -158,13 +160,27 @@ def _configuration(kubeconfig: Path | None, context: str | None) -> Any:
     return config
 
 
+def _require_readable(kubeconfig: Path | None) -> None:
+    """Refuse what the client library, which has no limits, would not come to an end with.
+
+    Raises:
+        yaml.YAMLError: a file is no YAML, too deep, or has too many aliases.
+    """
+    for file in [kubeconfig] if kubeconfig else _chosen():
+        if file.expanduser().is_file():
+            read_yaml(file.expanduser().read_bytes())
+
+
+def _chosen() -> list[Path]:
+    return [Path(item).expanduser() for item in kube_config.KUBE_CONFIG_DEFAULT_LOCATION.split(os.pathsep) if item]
+
+
 def _absent(kubeconfig: Path | None) -> str:
     """Which file does not exist, and what chose it; empty if at least one exists."""
     if kubeconfig:
         named = "--kubeconfig or kubeflow_kubeconfig names it"
         return "" if kubeconfig.expanduser().exists() else f"the file {kubeconfig} does not exist; {named}"
-    chosen = kube_config.KUBE_CONFIG_DEFAULT_LOCATION
-    files = [Path(item).expanduser() for item in chosen.split(os.pathsep) if item]
+    files = _chosen()
     if any(file.exists() for file in files):
         return ""
     names = " and ".join(map(str, files)) or "(empty)"

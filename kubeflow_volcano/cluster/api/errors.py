@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
+from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.retries import retry_after_seconds
 
 __all__ = ["UNTRUSTED", "ApiError", "NotServed", "from_response"]
@@ -83,7 +83,7 @@ class NotServed(ApiError):  # noqa: N818  reads as what it states
 def from_response(status: int, headers: Mapping[str, str], body: bytes) -> ApiError:
     """The error in an HTTP answer, which may also come from a proxy."""
     try:
-        parsed: Any = json.loads(body)
+        parsed: Any = read_json(body)
     except ValueError:
         parsed = None
     if not isinstance(parsed, dict):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from kubernetes.stream import ws_client
 
 from kubeflow_volcano.cluster.api.connection import Connection
 from kubeflow_volcano.cluster.api.errors import ApiError, from_response
+from kubeflow_volcano.foreign import read_json
 
 __all__ = ["ExecResult", "execute"]
 
@@ -60,7 +60,7 @@ def execute(
 def _result(text: str, output: str) -> ExecResult:
     """Parse the status at the end of the stream (apimachinery, util/remotecommand: NonZeroExitCode)."""
     try:
-        status: Any = json.loads(text)
+        status: Any = read_json(text)
     except ValueError as error:
         raise ApiError(0, "NoAnswer", "the connection closed before the command ended") from error
     if status.get("status") == "Success":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import queue
 import threading
@@ -20,6 +19,7 @@ from kubeflow_volcano.cluster.api.client import Cluster, Trim
 from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.parallel import carrying_thread
 
 __all__ = ["Change", "Observer", "Subject"]
@@ -182,7 +182,7 @@ class Observer:
             if self._stop.is_set():  # __exit__ ran while the stream was opened, and did not close it
                 return ""
             for line in _lines(response):
-                event = json.loads(line)
+                event = read_json(line)
                 if event["type"] == "ERROR":
                     return ""
                 version = event["object"]["metadata"]["resourceVersion"]

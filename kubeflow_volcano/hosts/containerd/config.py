@@ -6,12 +6,12 @@ never changed, as an older containerd could no longer read the file.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from posixpath import dirname, isabs, join, normpath
 from typing import Any
 
+from kubeflow_volcano.foreign import read_toml
 from kubeflow_volcano.problems import InvalidInput, Problem
 
 __all__ = ["ConfigFile", "Registry", "load_order", "parse_file", "registry_of"]
@@ -98,7 +98,7 @@ def parse_file(path: str, content: bytes) -> ConfigFile:
     try:
         text = content.decode("utf-8")
         # tomllib takes no bare carriage return, and neither does containerd.
-        return ConfigFile(path, text, tomllib.loads(text))
+        return ConfigFile(path, text, read_toml(text))
     except ValueError as error:
         raise InvalidInput(
             Problem(

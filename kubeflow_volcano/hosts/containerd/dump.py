@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
+from kubeflow_volcano.foreign import read_toml
 from kubeflow_volcano.hosts.containerd.config import registry_of
 from kubeflow_volcano.problems import InvalidInput, Problem
 
@@ -30,7 +31,7 @@ def parse_dump(text: str, of: str) -> Mapping[str, Any]:
         InvalidInput: it is not TOML.
     """
     try:
-        return tomllib.loads(text)
+        return read_toml(text)
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(
             Problem(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
+from kubeflow_volcano.foreign import read_toml
 from kubeflow_volcano.hosts.containerd.config import ConfigFile
 from kubeflow_volcano.hosts.containerd.sections import Section, sections
 from kubeflow_volcano.problems import InvalidInput, Problem
@@ -39,7 +39,7 @@ def edited(file: ConfigFile, config_path: str | None, *, without_legacy: bool) -
         if config_path is not None:
             parts = _with_config_path(parts, registry, config_path, "\r\n" if "\r\n" in file.text else "\n")
         text = "".join(map(str, parts))
-        outcome = tomllib.loads(text)
+        outcome = read_toml(text)
     except (TOMLKitError, ValueError) as error:
         raise InvalidInput(_by_hand(file, config_path, str(error))) from error
     if _pruned(outcome) != _pruned(wanted):

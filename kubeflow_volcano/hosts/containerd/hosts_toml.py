@@ -8,11 +8,11 @@ file that it cannot read is no error: it uses the registry itself. So everything
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kubeflow_volcano.foreign import read_toml
 from kubeflow_volcano.hosts.containerd.sections import sections
 
 __all__ = [
@@ -82,7 +82,7 @@ def with_mirror(found: str, hosts: Sequence[Host], *, upstream: bool) -> str:
     above, tables = _split(rest)
     newline = "\r\n" if "\r\n" in rest else "\n"
     lines = [BEGIN]
-    if not upstream and not tomllib.loads(above):
+    if not upstream and not read_toml(above):
         lines += [f"server = {json.dumps(hosts[0].url)}", *hosts[0].keys("push"), ""]
     for host in hosts:
         lines += host.table()
@@ -130,7 +130,7 @@ def hosts_of(text: str) -> tuple[Host, ...]:
     Raises:
         ValueError: it is not TOML, or not of the form that containerd reads.
     """
-    tables = tomllib.loads(text).get("host", {})
+    tables = read_toml(text).get("host", {})
     if not isinstance(tables, dict) or not all(isinstance(keys, dict) for keys in tables.values()):
         raise ValueError("host is not a table of tables")
     return tuple(_host(url, keys) for url, keys in tables.items())
@@ -139,7 +139,7 @@ def hosts_of(text: str) -> tuple[Host, ...]:
 def requests_first(text: str, hosts: Sequence[Host], *, upstream: bool) -> bool:
     """Whether a file, however it is written, already has `hosts` first, and the registry itself only if `upstream`."""
     try:
-        found, document = hosts_of(text), tomllib.loads(text)
+        found, document = hosts_of(text), read_toml(text)
     except ValueError:
         return False
     if [_plain(host) for host in found[: len(hosts)]] != [_plain(host) for host in hosts]:

@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Iterator
 from typing import Any
 
+from kubeflow_volcano.foreign import read_toml
 from kubeflow_volcano.redaction import HIDDEN, is_secret_name, without_logins
 
 __all__ = ["without_credentials"]
@@ -22,7 +23,7 @@ _LONG = 8
 def without_credentials(text: str) -> str:
     """The text of a file with a word in place of each credential; nothing of it where one cannot be found in it."""
     try:
-        found = set(_values(tomllib.loads(text), secret=False))
+        found = set(_values(read_toml(text), secret=False))
     except tomllib.TOMLDecodeError:
         return f"{HIDDEN}: it is no TOML"
     shown = _LINE.sub(lambda line: f"{line['key']}{HIDDEN}" if is_secret_name(line["name"]) else line[0], text)

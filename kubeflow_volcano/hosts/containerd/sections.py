@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from kubeflow_volcano.foreign import read_toml
+
 __all__ = ["Section", "sections"]
 
 _HEADER = re.compile(r"^[ \t]*\[[^\n]*\][ \t]*(?:#[^\n]*)?\r?$\n?", re.MULTILINE)
@@ -35,7 +37,7 @@ def sections(text: str) -> list[Section]:
     Raises:
         ValueError: it is not TOML.
     """
-    tomllib.loads(text)
+    read_toml(text)
     found: list[Section] = []
     path: tuple[str, ...] = ()
     header, start = "", 0
@@ -43,13 +45,13 @@ def sections(text: str) -> list[Section]:
         if not _ends_there(text[start : match.start()]):
             continue  # that line is part of a value
         found.append(Section(path, header, text[start : match.start()]))
-        path, header, start = tuple(_names(tomllib.loads(match[0].strip()))), match[0], match.end()
+        path, header, start = tuple(_names(read_toml(match[0].strip()))), match[0], match.end()
     return [*found, Section(path, header, text[start:])]
 
 
 def _ends_there(body: str) -> bool:
     try:
-        tomllib.loads(body)
+        read_toml(body)
     except tomllib.TOMLDecodeError:
         return False
     return True

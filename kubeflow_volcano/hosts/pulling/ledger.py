@@ -14,6 +14,7 @@ from typing import Any
 
 from kubeflow_volcano.catalog.images.limits import Meaning, Tally
 from kubeflow_volcano.files import write_file
+from kubeflow_volcano.foreign import read_json
 
 __all__ = ["Ledger", "new_place"]
 
@@ -159,7 +160,7 @@ class Ledger:
         with self.path.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             before = self.path.read_text("utf-8") if self.path.exists() else "{}"
-            state: State = json.loads(before)
+            state: State = read_json(before)
             yield state
             after = json.dumps(state)
             if after != before:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from kubeflow_volcano.decode import decode
+from kubeflow_volcano.foreign import read_json, read_yaml
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rehearsal.build.recipes import Generation, GoPin, Tool
 
@@ -51,7 +51,7 @@ def load_generation(name: str, home: Path = HOME, *, extras: Sequence[str] = ())
 
 def _read(path: Path) -> Any:
     try:
-        return yaml.safe_load(path.read_text()) if path.is_file() else {}
+        return read_yaml(path.read_text(encoding="utf-8")) if path.is_file() else {}
     except yaml.YAMLError as error:
         raise InvalidInput(Problem(f"{path} is not YAML: {error}.", "a readable file.", "correct it.")) from error
 
@@ -84,7 +84,7 @@ def _refuse(path: Path, faults: Iterable[str]) -> None:
 
 
 def _schema_faults(data: object) -> Iterable[str]:
-    schema = json.loads((HOME / "generation.schema.json").read_text())
+    schema = read_json((HOME / "generation.schema.json").read_text())
     for error in sorted(Draft202012Validator(schema).iter_errors(data), key=lambda error: error.json_path):
         yield f"{error.json_path}: {error.message}"
 

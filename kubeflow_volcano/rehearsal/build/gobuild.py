@@ -133,14 +133,14 @@ class Workshop:
             except subprocess.TimeoutExpired:
                 if time.monotonic() - told >= BEAT_SECONDS:
                     told = time.monotonic()
-                    lines = log.read_text(errors="replace").splitlines()
+                    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
                     beat(len(lines), lines[-1] if lines else "")
             else:
                 return
 
 
 def _has_line(file: Path, text: str) -> bool:
-    return any(line.strip() == text for line in file.read_text(errors="replace").splitlines())
+    return any(line.strip() == text for line in file.read_text(encoding="utf-8", errors="replace").splitlines())
 
 
 def _ignore(_lines: int, _last: str) -> None:
@@ -152,7 +152,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _failure(tool: Tool, verb: str, log: Path, code: int) -> Problem:
-    lines = log.read_text(errors="replace").splitlines()
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     reasons = [line for line in lines if not _PACKAGE.fullmatch(line) and not line.startswith("go: downloading")]
     ended = f"exit code {code}" if code > 0 else f"killed by signal {-code}"
     return Problem(

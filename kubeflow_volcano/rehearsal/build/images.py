@@ -12,6 +12,7 @@ from pathlib import Path
 
 from kubeflow_volcano.directories import cache_directory, require_private
 from kubeflow_volcano.files import replacing, write_file
+from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.progress import Progress, silent
 from kubeflow_volcano.rehearsal.build.kept import Tools
 from kubeflow_volcano.rehearsal.build.layers import Member, layer_members, write_layer
@@ -72,7 +73,7 @@ def ensure_images(tools: Tools, store: Path | None = None, progress: Progress = 
 
 def _inputs(store: Path) -> str:
     try:
-        index = json.loads((store / "index.json").read_text())
+        index = read_json((store / "index.json").read_text())
         blobs = {blob.name for blob in (store / "blobs/sha256").iterdir()}
         whole = all(entry["digest"].removeprefix("sha256:") in blobs for entry in index["manifests"])
         return str(index["annotations"][_INPUTS]) if whole else ""

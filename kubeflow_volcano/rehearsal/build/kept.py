@@ -11,6 +11,7 @@ from pathlib import Path
 
 from kubeflow_volcano.directories import cache_directory
 from kubeflow_volcano.files import write_file
+from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.problems import ProblemsError
 from kubeflow_volcano.rehearsal.build.gobuild import FLAGS
 from kubeflow_volcano.rehearsal.build.recipes import Generation, Tool
@@ -89,7 +90,7 @@ def _made_elsewhere(tool: Tool, generation: Generation, cache: Path) -> Path | N
     found = {}
     for label in cache.glob(f"{tool.name}-*/{_LABEL}"):
         with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
-            made = json.loads(label.read_text())
+            made = read_json(label.read_text())
             if made["inputs"] == _inputs_digest(tool) and _whole(tool, label.parent):
                 found[version_number(str(made["go"]))] = label.parent
     newest = max(found, default=())

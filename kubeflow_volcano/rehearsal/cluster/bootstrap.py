@@ -6,12 +6,11 @@ import base64
 import importlib.resources
 from pathlib import Path
 
-import yaml
-
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.foreign import read_yamls
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rehearsal.inside.placement import GPU, SIMULATED_LABEL
@@ -39,7 +38,7 @@ def apply_addons(cluster: Cluster, authority: Path) -> tuple[str, ...]:
     bundle = base64.b64encode(authority.read_bytes()).decode()
     changed = []
     for name in ("control-plane.yaml", "cluster-dns.yaml"):
-        for obj in yaml.safe_load_all((resources / name).read_text()):
+        for obj in read_yamls((resources / name).read_text()):
             for webhook in obj.get("webhooks", ()):
                 webhook["clientConfig"]["caBundle"] = bundle
             ref = Ref.of(obj)

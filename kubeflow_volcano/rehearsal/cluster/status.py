@@ -5,7 +5,6 @@ Read from the kernel, the supervisor's file and the API server.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
+from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.problems import Unreachable
 from kubeflow_volcano.rehearsal.inside.placement import GPU, REASON_ANNOTATION, SIMULATED_LABEL
 from kubeflow_volcano.rehearsal.inside.webhook_stub import REGISTER
@@ -117,13 +117,13 @@ def read_status(name: str) -> ClusterStatus:
 
 def _webhooks(register: Object | None) -> Iterator[WebhookStatus]:
     """What the stub reports; nothing before its first report."""
-    for entry in json.loads(register["data"]["webhooks.json"]) if register else ():
+    for entry in read_json(register["data"]["webhooks.json"]) if register else ():
         yield WebhookStatus(entry["kind"], entry["name"], tuple(entry["webhooks"]), tuple(entry["services"]))
 
 
 def _daemons(path: Path, pids: Mapping[int, int]) -> tuple[DaemonStatus, ...]:
     try:
-        raw = json.loads(path.read_text())
+        raw = read_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return ()
     return tuple(

@@ -105,7 +105,7 @@ def look_closely(paths: ClusterPaths, to_make: Collection[str]) -> Host:
         free_bytes=shutil.disk_usage(disk).free,
         to_make=tuple(to_make),
         inotify_instances=_free_inotify_instances(_ENOUGH_INSTANCES),
-        inotify_watches=int(Path("/proc/sys/fs/inotify/max_user_watches").read_text()),
+        inotify_watches=int(Path("/proc/sys/fs/inotify/max_user_watches").read_text(encoding="utf-8")),
         missing_packages=tuple(missing.problem() for missing in missing_packages(to_make)),
         mounts=mounts_below(paths.home),
     )
@@ -118,7 +118,7 @@ def nearest_directory(path: Path) -> Path:
 
 def _effective_capabilities() -> int:
     try:
-        status = Path("/proc/self/status").read_text()
+        status = Path("/proc/self/status").read_text(encoding="utf-8")
     except OSError:  # not Linux, which preflight reports
         return 0
     return next((int(line.split()[1], 16) for line in status.splitlines() if line.startswith("CapEff:")), 0)

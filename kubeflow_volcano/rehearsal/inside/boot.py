@@ -77,7 +77,7 @@ class Plan:
     @classmethod
     def load(cls, path: Path) -> Plan:
         """Read a plan that `dataclasses.asdict` and `json` wrote."""
-        raw = json.loads(path.read_text())
+        raw = json.loads(path.read_text(encoding="utf-8"))
         return cls(**(raw | {"binds": [Bind(**bind) for bind in raw["binds"]]}))
 
 
@@ -100,7 +100,7 @@ def read_mounts(mountinfo: str) -> Iterator[Mount]:
 
 def mounts_below(directory: Path) -> tuple[str, ...]:
     """Mount points in or below `directory`, in the mount namespace of this process."""
-    text = Path("/proc/self/mountinfo").read_text()
+    text = Path("/proc/self/mountinfo").read_text(encoding="utf-8")
     return tuple(
         dict.fromkeys(str(mount.point) for mount in read_mounts(text) if mount.point.is_relative_to(directory))
     )
@@ -117,7 +117,7 @@ def enter(plan_file: Path) -> None:
         os._exit(0)
     os.setsid()
     for path in Plan.load(plan_file).joins:
-        Path(path).write_text("0")
+        Path(path).write_text("0", encoding="utf-8")
     program = [sys.executable, *_INTERPRETER, "-m", "kubeflow_volcano.rehearsal.inside.boot", "build", str(plan_file)]
     namespaces = ["--mount", "--net", "--pid", "--uts", "--ipc", "--fork", "--kill-child=KILL"]
     os.execvp("unshare", ["unshare", *namespaces, *program])  # noqa: S606  becoming that program is the point
@@ -207,7 +207,7 @@ def _network(plan: Plan) -> None:
     _run("ip", "route", "add", plan.service_range, "dev", "eth0")
     _run("iptables", "-A", "INPUT", "-p", "tcp", "--dport", str(plan.own_port), "!", "-i", "lo", "-j", "REJECT")
     for key, value in plan.own_sysctls.items():
-        Path("/proc/sys", key).write_text(value)
+        Path("/proc/sys", key).write_text(value, encoding="utf-8")
 
 
 def _simulated_network(plan: Plan) -> None:

@@ -62,7 +62,7 @@ def review(request: dict[str, Any], rules: Rules) -> dict[str, Any]:
 
 def main(settings_file: str, port: str, pki: str) -> None:
     """Serve on the loopback until the process is killed."""
-    settings = json.loads(Path(settings_file).read_text())
+    settings = json.loads(Path(settings_file).read_text(encoding="utf-8"))
     index = ImageIndex(Path(settings.pop("index")))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(f"{pki}/placement.crt", f"{pki}/placement.key")

@@ -35,7 +35,10 @@ _CHUNK = 1 << 20
 
 def read_index(index: Path) -> dict[str, str]:
     """Digest of each image's manifest by full name, such as "docker.io/library/busybox:1.36", from an index.json."""
-    return {entry["annotations"][_NAME]: entry["digest"] for entry in json.loads(index.read_text())["manifests"]}
+    return {
+        entry["annotations"][_NAME]: entry["digest"]
+        for entry in json.loads(index.read_text(encoding="utf-8"))["manifests"]
+    }
 
 
 class Registry(ThreadingHTTPServer):

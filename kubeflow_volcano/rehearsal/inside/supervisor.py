@@ -58,7 +58,7 @@ class Duty:
     @classmethod
     def load(cls, path: Path) -> Duty:
         """Read what `dataclasses.asdict` and `json` wrote."""
-        raw = json.loads(path.read_text())
+        raw = json.loads(path.read_text(encoding="utf-8"))
         return cls(**(raw | {"daemons": [Daemon(**daemon) for daemon in raw["daemons"]]}))
 
 

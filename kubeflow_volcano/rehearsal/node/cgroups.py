@@ -70,7 +70,7 @@ class Layout:
 
 def read_layout() -> Layout:
     """The layout of this host."""
-    layout = parse_layout(Path("/proc/self/mountinfo").read_text())
+    layout = parse_layout(Path("/proc/self/mountinfo").read_text(encoding="utf-8"))
     if layout.kind != "v2":
         return layout
     mountpoint = layout.hierarchies[0].mountpoint
@@ -215,7 +215,7 @@ class NodeCgroup:
         found: dict[int, int] = {}
         for pid in self.processes():
             with contextlib.suppress(OSError):
-                for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+                for line in Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines():
                     # Containers in the node are one namespace deeper: they have three numbers.
                     if line.startswith("NSpid:") and len(line.split()) == _NODE_DEPTH:
                         found[int(line.split()[2])] = pid

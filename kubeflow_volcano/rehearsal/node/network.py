@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ipaddress
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
+from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.programs import Finished, ProgramError, run_program
 
@@ -194,7 +194,7 @@ def _unreachable_routes(seed: str) -> list[dict[str, Any]]:
 def _ip_json(*arguments: str) -> list[dict[str, Any]]:
     output = _ip("-json", "-4", *arguments)
     try:
-        found: list[dict[str, Any]] = json.loads(output or "[]")
+        found: list[dict[str, Any]] = read_json(output or "[]")
     except ValueError as error:
         answer = f"its answer is not JSON, so it is not ip of iproute2; it begins with {output[:60]!r}"
         raise _failure(("-json", "-4", *arguments), answer) from error

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.files import write_file
+from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.rehearsal.inside.boot import Bind, Plan
 from kubeflow_volcano.rehearsal.node import network, pki
@@ -145,7 +146,7 @@ class Node:
         A daemon that ends again and again writes, too, but nothing new: after its third end its log counts no more.
         """
         try:
-            runs = json.loads((self.paths.logs / "daemons.json").read_text())
+            runs = read_json((self.paths.logs / "daemons.json").read_text())
         except (OSError, ValueError):
             runs = {}
         steady = [name for name in daemons if runs.get(name, {}).get("restarts", 0) < _MOST_RESTARTS]

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from kubeflow_volcano import strict_yaml
+from kubeflow_volcano import foreign
 from kubeflow_volcano.cluster.objects import Object, named
 from kubeflow_volcano.rollout.account.first_user import is_published
 from kubeflow_volcano.rollout.settings.people.connectors import DEX
@@ -59,7 +59,7 @@ def dex(objects: list[Object], account: Account) -> None:
     if config_map is None or deployment is None:
         return
     text = config_map["data"][CONFIG]
-    config = strict_yaml.parse(text.encode(), f"{CONFIG} of Dex")[0]
+    config = foreign.parse(text.encode(), f"{CONFIG} of Dex")[0]
     hashes: dict[str, str] = {}
     for user in _static_users(config, account):
         user.pop("hash", None)

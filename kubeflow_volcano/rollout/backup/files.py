@@ -18,10 +18,11 @@ import yaml
 from jsonschema import Draft202012Validator, ValidationError
 from jsonschema.exceptions import best_match
 
-from kubeflow_volcano import strict_yaml
+from kubeflow_volcano import foreign
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.decode import DecodeError, decode
 from kubeflow_volcano.files import write_file
+from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.problems import InvalidInput, NotWritten, Problem
 from kubeflow_volcano.ref import group_of
 from kubeflow_volcano.text import few
@@ -134,7 +135,7 @@ def read(place: Path, *, accept_changed: bool = False) -> Backup:
         InvalidInput: it is no backup, or a file is missing, was changed or cannot be parsed.
     """
     try:
-        document = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
+        document = read_json((place / MANIFEST).read_text(encoding="utf-8"))
         if not isinstance(document, dict) or document.get("schema") != _SCHEMA:
             raise DecodeError(f"schema is not {_SCHEMA}")
         origin = decode(Origin, document, "manifest")
@@ -176,7 +177,7 @@ def _content(path: Path) -> bytes:
 
 def _objects(data: bytes, path: Path) -> list[Object]:
     """The objects in a file; raises InvalidInput with everything in it that is none."""
-    found = strict_yaml.parse(data, str(path))
+    found = foreign.parse(data, str(path))
     faults = [(number, best_match(_OBJECT.iter_errors(item))) for number, item in enumerate(found, start=1)]
     if problems := [_malformed(path, number, fault) for number, fault in faults if fault]:
         raise InvalidInput(problems)

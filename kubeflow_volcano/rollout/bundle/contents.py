@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kubeflow_volcano.decode import DecodeError, Limits, decode
+from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.problems import InvalidInput, Problem
 
 __all__ = ["CONTENTS", "FOLDERS", "IMAGES", "SUMS", "Contents", "Entry", "OtherFormat", "load", "refetch", "text_of"]
@@ -76,7 +77,7 @@ def load(directory: Path) -> Contents:
     place = directory / CONTENTS
     try:
         text = place.read_text("utf-8")
-        data = json.loads(text)
+        data = read_json(text)
     except OSError as error:
         raise InvalidInput(_no_bundle(directory, f"{CONTENTS}: {error.strerror}")) from error
     except ValueError as error:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kubeflow_volcano import strict_yaml
+from kubeflow_volcano import foreign
 
 __all__ = ["Kustomizations", "Remote", "has_kustomization"]
 
@@ -81,7 +81,7 @@ def _read(folder: Path) -> _Kustomization:
     if own is None:
         return _Kustomization(frozenset(), (), ())
     files, bases, remotes = {own}, [], []
-    for document in strict_yaml.parse(own.read_bytes(), str(own)):
+    for document in foreign.parse(own.read_bytes(), str(own)):
         if not isinstance(document, dict):
             continue
         if any(name in document for name in _PLUGINS):

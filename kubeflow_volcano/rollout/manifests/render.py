@@ -11,10 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from kubeflow_volcano import strict_yaml
+from kubeflow_volcano import foreign
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.directories import require_private
 from kubeflow_volcano.files import write_file
+from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.garbage import collection_paused
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.programs import ProgramError, run_program
@@ -108,7 +109,7 @@ class Renderer:
     def _built(self, name: str, place: Path, key: str) -> tuple[Object, ...]:
         kept = self._kept / f"{key}.json"
         try:
-            objects = tuple(json.loads(kept.read_bytes()))
+            objects = tuple(read_json(kept.read_bytes()))
         except (FileNotFoundError, ValueError):
             pass
         else:
@@ -144,7 +145,7 @@ class Renderer:
 def _objects(text: bytes, origin: str) -> tuple[Object, ...]:
     found: list[Object] = []
     problems: list[Problem] = []
-    for number, document in enumerate(strict_yaml.parse(text, origin), start=1):
+    for number, document in enumerate(foreign.parse(text, origin), start=1):
         for item in _items(document):
             if defect := _defect(item):
                 problems.append(

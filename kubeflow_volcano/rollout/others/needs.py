@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-import yaml
-
 from kubeflow_volcano.apply.rights import Rights
 from kubeflow_volcano.apply.survey import learn_kinds
 from kubeflow_volcano.apply.waiting.webhooks import wait_for_webhooks
@@ -17,6 +15,7 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.mesh import mesh_of
 from kubeflow_volcano.cluster.objects import Object, Ref, group_of
 from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.foreign import read_yaml
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.others.mesh import Found, unfit_mesh
@@ -214,7 +213,7 @@ def _missing_providers(cluster: Cluster, existing: Iterable[Component], objects:
         item["name"]
         for each in cluster.list(_MESH.api_version, _MESH.kind, namespace=_MESH.namespace).items
         if each["metadata"]["name"].startswith(_MESH.name)
-        for item in (yaml.safe_load((each.get("data") or {}).get("mesh") or "{}") or {}).get("extensionProviders") or ()
+        for item in (read_yaml((each.get("data") or {}).get("mesh") or "{}") or {}).get("extensionProviders") or ()
     ]
     for name in sorted(wanted.keys() - {*found}):
         yield Problem(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.rollout.bundle.sums import Summing
 
 __all__ = ["StoredImage"]
@@ -65,7 +65,7 @@ class StoredImage:
             yield str(self._read(_hex(top["config"]["digest"]))["architecture"])
 
     def _read(self, name: str) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = json.loads((self.place / name).read_bytes())
+        found: Mapping[str, Any] = read_json((self.place / name).read_bytes())
         return found
 
 

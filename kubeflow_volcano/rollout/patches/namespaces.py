@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 import yaml
 
-from kubeflow_volcano import strict_yaml
+from kubeflow_volcano import foreign
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
@@ -113,5 +113,5 @@ def _is_of_profiles(obj: Object) -> bool:
 
 def _labels_of_profiles(config_map: Object) -> dict[str, str]:
     """The labels in it; an empty value removes a label."""
-    (found,) = strict_yaml.parse(config_map["data"][_KEY].encode(), _KEY)
+    (found,) = foreign.parse(config_map["data"][_KEY].encode(), _KEY)
     return {str(key): str(value) for key, value in (found or {}).items()}

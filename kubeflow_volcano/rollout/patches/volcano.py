@@ -19,6 +19,7 @@ import yaml
 
 from kubeflow_volcano.cluster.admission.webhooks import WEBHOOK_KINDS
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.foreign import read_yaml
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.gang.flags import set_flags
 from kubeflow_volcano.rollout.settings.queue_states import QueueState, wanted_states
@@ -67,7 +68,7 @@ def scope_pod_webhooks(objects: Iterable[Object], asked: PodWebhookSettings) -> 
 def _configure(objects: Iterable[Object], asked: SchedulingSettings) -> None:
     for obj in objects:
         if obj["kind"] == "ConfigMap" and CONFIGURATION in (obj.get("data") or {}):
-            parsed = yaml.safe_load(obj["data"][CONFIGURATION])
+            parsed = read_yaml(obj["data"][CONFIGURATION])
             if asked.actions:
                 parsed["actions"] = ", ".join(asked.actions)
             if asked.tiers:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kubeflow_volcano import strict_yaml
+from kubeflow_volcano import foreign
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref, named
 from kubeflow_volcano.problems import InvalidInput, Problem
@@ -83,7 +83,7 @@ def undeclared(cluster: Cluster, parts: Mapping[str, Sequence[Object]]) -> Undec
 def configuration(config_map: Object) -> Mapping[str, Any]:
     """Dex's configuration in its ConfigMap; empty if it cannot be parsed, which Dex cannot do either."""
     try:
-        found = strict_yaml.parse((config_map.get("data") or {}).get(CONFIG, "").encode(), f"{CONFIG} of Dex")
+        found = foreign.parse((config_map.get("data") or {}).get(CONFIG, "").encode(), f"{CONFIG} of Dex")
     except InvalidInput:
         return {}
     return found[0] if found and isinstance(found[0], Mapping) else {}

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from kubeflow_volcano import strict_yaml
+from kubeflow_volcano import foreign
 from kubeflow_volcano.catalog.images.names import version_tag
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.cluster.objects import Object, named
@@ -69,7 +69,7 @@ def add_connectors(objects: list[Object], settings: Settings) -> None:
     tag = version_tag(container["image"])
     version = tag if _VERSION.fullmatch(tag) else settings.component(DEX).version
     in_json = version_key(version) < version_key(_EXPANDS_VALUES)
-    config = strict_yaml.parse(config_map["data"][CONFIG].encode(), f"{CONFIG} of Dex")[0]
+    config = foreign.parse(config_map["data"][CONFIG].encode(), f"{CONFIG} of Dex")[0]
     secrets: dict[str, str] = {}
     made = [_entry(item, settings, secrets, in_json=in_json) for item in connectors]
     ids = {item.id for item in connectors}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -10,6 +9,7 @@ from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.pods.quantities import pod_requests, quantity
+from kubeflow_volcano.foreign import read_json
 
 __all__ = ["Claimed", "Requests", "claims_of", "requests_of"]
 
@@ -112,7 +112,7 @@ def _proxy(objects: Iterable[Object]) -> Mapping[str, Any]:
     """The requests of each sidecar that Istio's injector adds; empty without an injector."""
     for obj in objects:
         if obj["kind"] == "ConfigMap" and obj["metadata"]["name"].startswith("istio-sidecar-injector"):
-            found: Any = json.loads((obj.get("data") or {}).get("values") or "{}")
+            found: Any = read_json((obj.get("data") or {}).get("values") or "{}")
             for step in ("global", "proxy", "resources", "requests"):
                 found = found.get(step) or {}
             return dict(found)

@@ -13,6 +13,7 @@ from typing import Annotated, Any, TypeAlias
 from jsonschema import Draft202012Validator, ValidationError
 
 from kubeflow_volcano.decode import Parsed
+from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.redaction import without_logins
 from kubeflow_volcano.text import did_you_mean, most_similar
@@ -118,7 +119,7 @@ def defaults() -> dict[str, Any]:
 def schema() -> dict[str, Any]:
     """The JSON Schema of all public variables, as in settings.schema.json. It is shared: do not change it."""
     text = files("kubeflow_volcano.rollout.settings").joinpath("settings.schema.json").read_text(encoding="utf-8")
-    loaded: dict[str, Any] = json.loads(text)
+    loaded: dict[str, Any] = read_json(text)
     return loaded
 
 

@@ -12,6 +12,7 @@ from kubeflow_volcano import __version__
 from kubeflow_volcano.apply.result import Action, ApplyResult
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.rollout.state.store import NAMESPACE, write_keys
 
 __all__ = ["LEDGER", "digest", "expected_seconds", "has_ended_well", "record_run", "recorded_releases"]
@@ -105,7 +106,7 @@ def _read(cluster: Cluster) -> Mapping[str, Mapping[str, Any]]:
     found: dict[str, Mapping[str, Any]] = {}
     for key, text in (live.get("data") or {}).items():
         try:
-            entry = json.loads(text)
+            entry = read_json(text)
         except ValueError:
             continue  # edited by hand; costs only the estimate
         if isinstance(entry, dict):

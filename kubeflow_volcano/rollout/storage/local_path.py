@@ -8,6 +8,7 @@ from typing import Any
 
 from kubeflow_volcano.catalog.model import Claim
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.settings.settings import Settings
 
@@ -46,7 +47,7 @@ def base_directories(objects: Sequence[Object], settings: Settings) -> None:
     """
     data = _config(objects)
     try:
-        config = json.loads(data["config.json"])
+        config = read_json(data["config.json"])
         found = {entry["node"]: entry for entry in config["nodePathMap"]}
     except (KeyError, TypeError, ValueError) as error:
         raise InvalidInput(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano import strict_yaml
+from kubeflow_volcano import foreign
 from kubeflow_volcano.apply.graph import Graph, graph
 from kubeflow_volcano.cluster.api.discovery import Resource
 from kubeflow_volcano.cluster.objects import Object, Ref
@@ -275,7 +275,7 @@ def assert_rules_hold(parts: Mapping[str, Sequence[Object]], requires: Mapping[s
 @pytest.mark.upstream
 @pytest.mark.parametrize("name", ["volcano-1.12.2.yaml.gz", "volcano-1.15.1.yaml.gz", "jobset-0.10.1.yaml.gz"])
 def test_the_rules_hold_on_packed_upstream_manifests(upstream_dir: Path, name: str) -> None:
-    objects = strict_yaml.parse(gzip.decompress((upstream_dir / name).read_bytes()), name)
+    objects = foreign.parse(gzip.decompress((upstream_dir / name).read_bytes()), name)
     assert len(objects) > 10
     assert_rules_hold({"": objects}, {})
     order = one(objects)

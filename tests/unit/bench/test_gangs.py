@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubeflow_volcano import strict_yaml
+from kubeflow_volcano import foreign
 from tests.bench.gangs import NODES, SIZES, TUNED, member, node
 from tests.places import ROOT
 
@@ -24,5 +24,5 @@ def test_a_gang_that_fits_may_go_anywhere() -> None:
 def test_the_flags_that_are_measured_are_those_that_are_recommended() -> None:
     page = (ROOT / "docs/gang-scheduling.md").read_text(encoding="utf-8")
     _, _, rest = page.partition("```yaml\nvolcano_scheduler_flags:")
-    (recommended,) = strict_yaml.parse(rest.partition("```")[0], "the page")
+    (recommended,) = foreign.parse(rest.partition("```")[0], "the page")
     assert [f"--{name}={value}" for name, value in recommended.items()] == list(TUNED)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano import strict_yaml
+from kubeflow_volcano import foreign
 from kubeflow_volcano.catalog import data, operator, read
 from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS
 from kubeflow_volcano.catalog.identities import identities
@@ -42,7 +42,7 @@ def test_every_scheduler_plugins_loads_and_has_its_manifests(version: str) -> No
     part = read.load_component("scheduler-plugins", version)
     minor = int(version.split(".")[1])
     assert part.kubernetes == MinorRange(f"1.{minor}", f"1.{minor + 1}")
-    kept = strict_yaml.parse((read.kept_manifests(part) / "kustomization.yaml").read_bytes(), version)[0]
+    kept = foreign.parse((read.kept_manifests(part) / "kustomization.yaml").read_bytes(), version)[0]
     assert {item["newTag"] for item in kept["images"]} == {f"v{version}"}
     images = {image.rpartition(":")[0] for image in images_outside(part.name, version).values()}
     assert {item["name"] for item in kept["images"]} == images
@@ -50,14 +50,14 @@ def test_every_scheduler_plugins_loads_and_has_its_manifests(version: str) -> No
 
 def test_the_second_scheduler_is_the_one_that_the_catalog_names() -> None:
     base = read.kept_manifests(read.load_component("scheduler-plugins", "0.30.6")).parent / "base"
-    (kustomization,) = strict_yaml.parse((base / "kustomization.yaml").read_bytes(), "base")
-    found = [obj for name in kustomization["resources"] for obj in strict_yaml.parse((base / name).read_bytes(), name)]
+    (kustomization,) = foreign.parse((base / "kustomization.yaml").read_bytes(), "base")
+    found = [obj for name in kustomization["resources"] for obj in foreign.parse((base / name).read_bytes(), name)]
     part = read.load_component("scheduler-plugins", "0.30.6")
     (made,) = kustomization["configMapGenerator"]
     assert len([*found, made]) == part.objects
     assert {obj["metadata"]["name"] for obj in found if obj["kind"] == "CustomResourceDefinition"} == {*part.crds}
     (configuration,) = made["files"]
-    (profile,) = strict_yaml.parse((base / configuration).read_bytes(), configuration)[0]["profiles"]
+    (profile,) = foreign.parse((base / configuration).read_bytes(), configuration)[0]["profiles"]
     assert profile["schedulerName"] == SCHEDULER_PLUGINS.scheduler
     assert SCHEDULER_PLUGINS.podgroups in part.crds
 
@@ -203,7 +203,7 @@ def test_identities_of_a_release() -> None:
 
 def test_a_data_file_with_wrong_types_tells_every_error(monkeypatch: pytest.MonkeyPatch) -> None:
     bad: dict[str, Any] = {"eras": [{"lowest": 1.6}], "images": {"v1-x": "latest"}}
-    monkeypatch.setattr("kubeflow_volcano.strict_yaml.parse", lambda *_: [bad])
+    monkeypatch.setattr("kubeflow_volcano.foreign.parse", lambda *_: [bad])
     with pytest.raises(InvalidInput) as caught:
         data.load.__wrapped__("operators")
     text = str(caught.value)

@@ -8,7 +8,7 @@ import pytest
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
-from kubeflow_volcano import strict_yaml
+from kubeflow_volcano import foreign
 from kubeflow_volcano.rollout.scope import ROLES
 from tests.places import ROOT
 
@@ -17,7 +17,7 @@ PLAYBOOK = ROOT / "playbooks/install.yml"
 
 def play() -> dict[str, Any]:
     """The play that rolls out."""
-    (plays,) = strict_yaml.parse(PLAYBOOK.read_bytes(), str(PLAYBOOK))
+    (plays,) = foreign.parse(PLAYBOOK.read_bytes(), str(PLAYBOOK))
     found: dict[str, Any] = plays[1]
     return found
 

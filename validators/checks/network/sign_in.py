@@ -14,7 +14,7 @@ from typing import Any
 
 import bcrypt
 
-from kubeflow_volcano import strict_yaml
+from kubeflow_volcano import foreign
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput
@@ -77,7 +77,7 @@ def sign_in(cluster: Cluster, facts: Facts) -> SignIn | None:
 def _configuration(cluster: Cluster) -> Mapping[str, Any]:
     text = ((cluster.get(CONFIGURATION) or {}).get("data") or {}).get(_KEY, "")
     try:
-        documents = strict_yaml.parse(text, f"{_KEY} of Dex")
+        documents = foreign.parse(text, f"{_KEY} of Dex")
     except InvalidInput as error:
         todo = f"correct {CONFIGURATION}."
         raise CannotJudgeError(errored("NotYaml", error.problems[0].found, todo=todo)) from error

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kubeflow_volcano import strict_yaml
+from kubeflow_volcano import foreign
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.validators.explain.manifest.model import Manifest
 from kubeflow_volcano.validators.explain.manifest.templates import Path as Steps
@@ -57,7 +57,7 @@ def parse(origin: str, text: str, namespace: str) -> Source:
     """
     problems: list[Problem] = []
     found: list[Manifest] = []
-    for number, document in enumerate(strict_yaml.parse(text, origin), start=1):
+    for number, document in enumerate(foreign.parse(text, origin), start=1):
         for at, obj in _objects(document):
             if wrong := _fault(obj):
                 place = f"{origin}, document {number}"

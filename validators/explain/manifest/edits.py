@@ -10,7 +10,8 @@ from typing import Any
 
 import yaml
 
-from kubeflow_volcano import strict_yaml
+from kubeflow_volcano import foreign
+from kubeflow_volcano.foreign import PurePythonLoader, compose_yaml, read_json
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.validators.explain.manifest.templates import Path
 
@@ -36,8 +37,8 @@ def apply(text: str, number: int, edits: Sequence[Edit]) -> str | None:
 
     None where these edits cannot be made without a change of anything else, as where a YAML alias repeats the place.
     """
-    expected = strict_yaml.parse(text, "")
-    expected[number - 1] = json.loads(json.dumps(expected[number - 1]))  # without aliases
+    expected = foreign.parse(text, "")
+    expected[number - 1] = read_json(json.dumps(expected[number - 1]))  # without aliases
     try:
         for edit in edits:
             _change(expected[number - 1], edit)
@@ -45,7 +46,7 @@ def apply(text: str, number: int, edits: Sequence[Edit]) -> str | None:
             if changed is None:
                 return None
             text = changed
-        return text if strict_yaml.parse(text, "") == expected else None
+        return text if foreign.parse(text, "") == expected else None
     except (InvalidInput, yaml.YAMLError):
         return None
 
@@ -91,8 +92,7 @@ def _rewritten(text: str, number: int, edit: Edit) -> str | None:
 
 def _documents(text: str) -> Iterator[yaml.Node]:
     """The root of each document that is not empty; from the parser in Python, whose marks count characters."""
-    nodes: Iterator[yaml.Node | None] = yaml.compose_all(text, Loader=yaml.SafeLoader)
-    yield from (node for node in nodes if node is not None and node.tag != _NULL)
+    yield from (node for node in compose_yaml(text, PurePythonLoader) if node.tag != _NULL)
 
 
 def _flow(path: Sequence[str | int], value: str, *, quotes: bool, braces: bool = False) -> str:

@@ -9,7 +9,6 @@ which then exchanges a code at Dex for a token, and answers 500 if Dex refuses i
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -19,6 +18,7 @@ from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.cluster.pods.port_forward import PortForward, port_forward
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.experiment.session import Session
+from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.validators.core.facts import Facts, Probe
 from kubeflow_volcano.validators.core.resources import NODES, PODS, SERVICES
@@ -221,7 +221,7 @@ def _onward(page: Page) -> Iterator[Request]:
 
 def _user(page: Page) -> str:
     try:
-        found = json.loads(page.text) if page.status == HTTPStatus.OK else None
+        found = read_json(page.text) if page.status == HTTPStatus.OK else None
     except ValueError:
         return ""
     return str(found.get("user") or "") if isinstance(found, dict) else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from kubeflow_volcano.experiment.ended import End, watch_to_end
 from kubeflow_volcano.experiment.pods import SCRIPT_RESOURCES, on_node, probe_pod
 from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.experiment.spaces import Level
+from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.resources import NODES, STORAGE_CLASSES, VOLUMES
 from kubeflow_volcano.validators.probes.storage.writing import label_in, listed
@@ -111,7 +111,7 @@ def _of_provisioner(session: Session, facts: Facts, nodes: set[str]) -> Iterator
 
 def _paths(config: Object) -> dict[str, list[str]]:
     try:
-        entries = json.loads(config["data"]["config.json"])["nodePathMap"]
+        entries = read_json(config["data"]["config.json"])["nodePathMap"]
         return {entry["node"]: entry["paths"] for entry in entries}
     except (KeyError, TypeError, ValueError):
         return {}  # a file system that nodes share, or something that D5 fails at

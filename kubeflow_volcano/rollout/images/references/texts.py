@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 import yaml
 
 from kubeflow_volcano.catalog.images.names import ImageName
+from kubeflow_volcano.foreign import compose_yaml
 
 __all__ = ["Scalar", "fits", "literals", "scalars", "suspects"]
 
@@ -32,7 +33,7 @@ def scalars(text: str) -> tuple[Scalar, ...]:
     """
     found: list[Scalar] = []
     try:
-        for root in yaml.compose_all(text, Loader=yaml.CSafeLoader):
+        for root in compose_yaml(text):
             _collect(root, (), text, found)
     except (RecursionError, yaml.YAMLError) as error:  # an alias may be inside its own anchor
         raise ValueError(str(error)) from error

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import hashlib
-import json
 import os
 import ssl
 import tempfile
@@ -16,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from kubeflow_volcano.files import write_file
+from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.images.registry.client import Registry, scheme_of
 from kubeflow_volcano.rollout.images.registry.rate import RateLimit
@@ -70,7 +70,7 @@ def credentials(settings: Settings) -> Mapping[str, str]:
     if path is None:
         return authorizations(settings.credentials)
     try:
-        auths = json.loads(path.read_text("utf-8")).get("auths", {})
+        auths = read_json(path.read_text("utf-8")).get("auths", {})
         found = {host_of(key): entry["auth"] for key, entry in auths.items() if "auth" in entry}
         for text in found.values():
             base64.b64decode(text).decode()

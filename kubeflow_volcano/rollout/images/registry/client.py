@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import json
 import re
 import ssl
 import threading
@@ -18,6 +17,7 @@ from urllib.parse import urlencode
 
 from kubeflow_volcano.catalog.images.limits import Meaning, Tally, meaning_of_status
 from kubeflow_volcano.catalog.images.names import ImageName
+from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.redirects import is_same_place, opener
 from kubeflow_volcano.retries import retry_after_seconds
@@ -185,7 +185,7 @@ class Registry:
         if answer.status != HTTPStatus.OK:
             return answer
         try:
-            data = json.loads(body)
+            data = read_json(body)
             token = str(data.get("token") or data["access_token"])
         except (ValueError, AttributeError, KeyError):
             return Answer(0, error="the answer of its token service has no token")

@@ -9,6 +9,7 @@ import yaml
 from kubeflow_volcano.apply.graph import WORKLOAD_KINDS
 from kubeflow_volcano.apply.rights import pod_template
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.foreign import read_yaml
 
 __all__ = ["HELPER_POD", "is_helper", "pod_spec", "with_helper"]
 
@@ -32,7 +33,7 @@ def is_helper(obj: Object) -> bool:
 def with_helper(obj: Object) -> Iterator[Object]:
     """The spec of the helper pod, which is written back into its ConfigMap afterwards, if it was changed."""
     text = obj["data"][HELPER_POD]
-    pod = yaml.safe_load(text)
+    pod = read_yaml(text)
     before = yaml.safe_dump(pod, sort_keys=False)
     yield pod["spec"]
     after = yaml.safe_dump(pod, sort_keys=False)

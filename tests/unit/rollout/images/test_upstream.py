@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano import strict_yaml
+from kubeflow_volcano import foreign
 from kubeflow_volcano.catalog.images import tables
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.progress import silent
@@ -217,7 +217,7 @@ def test_what_is_gone_is_known(release: Release, version: str) -> None:
 )
 def test_the_images_of_single_manifests(upstream_dir: Path, file: str, images: str) -> None:
     raw = (upstream_dir / file).read_bytes()
-    objects = strict_yaml.parse(gzip.decompress(raw) if file.endswith(".gz") else raw, file)
+    objects = foreign.parse(gzip.decompress(raw) if file.endswith(".gz") else raw, file)
     assert {str(item.image) for item in find(objects)} == spelt_out(images)
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from kubeflow_volcano import strict_yaml
+from kubeflow_volcano import foreign
 from kubeflow_volcano.validators.explain.manifest.edits import Edit, apply
 
 BLOCK = """\
@@ -74,7 +74,7 @@ def test_an_alias_is_changed_for_all_or_not_at_all() -> None:
     assert apply(SHARED, 1, [Edit(("a", "new"), "z")]) is None
     changed = apply(SHARED, 1, [Edit(("a", "new"), "z"), Edit(("b", "new"), "z")])
     assert changed is not None
-    assert strict_yaml.parse(changed, "") == [
+    assert foreign.parse(changed, "") == [
         {"a": {"x": 1, "z": 2, "new": "z"}, "b": {"x": 1, "z": 2, "new": "z"}, "c": 2}
     ]
     removed = apply(SHARED, 1, [Edit(("a", "x")), Edit(("b", "x"))])
@@ -85,4 +85,4 @@ def test_an_alias_is_changed_for_all_or_not_at_all() -> None:
 def test_a_merged_key_is_overridden_where_it_is_used() -> None:
     changed = apply("a: &t {x: old}\nb:\n  <<: *t\n  y: 1\n", 1, [Edit(("b", "x"), "new")])
     assert changed is not None
-    assert strict_yaml.parse(changed, "")[0]["b"] == {"x": "new", "y": 1}
+    assert foreign.parse(changed, "")[0]["b"] == {"x": "new", "y": 1}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kubeflow_volcano import strict_yaml
+from kubeflow_volcano import foreign
 from kubeflow_volcano.validators.explain.manifest.documents import parse
 from kubeflow_volcano.validators.explain.manifest.fixing import fix, joined
 from kubeflow_volcano.validators.explain.manifest.judging import judge
@@ -55,7 +55,7 @@ def test_what_takes_no_decision_is_corrected_and_the_rest_stays_a_finding() -> N
     text, corrected, left = fixed(TRAP)
     assert corrected == [["KubeBatchPodGroup"], ["SchedulerNameMisplaced", "ImageGone"]]
     assert left == [["NotEnoughPods"], ["RequestsMissing"]]
-    assert strict_yaml.parse(text, "")[1]["spec"]["tfReplicaSpecs"]["PS"]["template"]["spec"] == {
+    assert foreign.parse(text, "")[1]["spec"]["tfReplicaSpecs"]["PS"]["template"]["spec"] == {
         "schedulerName": "volcano",
         "containers": [{"name": "tensorflow", "image": "docker.io/library/mysql:8"}],
     }
@@ -72,7 +72,7 @@ def test_a_second_run_changes_nothing() -> None:
 def test_a_name_that_the_pods_have_already_is_kept() -> None:
     text = TRAP.replace("        spec:\n", "        spec:\n          schedulerName: own\n")
     done, _, _ = fixed(text)
-    assert strict_yaml.parse(done, "")[1]["spec"]["tfReplicaSpecs"]["PS"]["template"]["spec"]["schedulerName"] == "own"
+    assert foreign.parse(done, "")[1]["spec"]["tfReplicaSpecs"]["PS"]["template"]["spec"]["schedulerName"] == "own"
 
 
 def test_items_of_a_list_are_corrected_in_it() -> None:
@@ -85,4 +85,4 @@ def test_items_of_a_list_are_corrected_in_it() -> None:
 def test_several_files_become_one_of_several_documents() -> None:
     pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}"
     sources = [parse("a", pod, "x"), parse("b", f"---\n{pod}\n", "x"), parse("c", pod, "x")]
-    assert len(strict_yaml.parse(joined(sources), "")) == 3
+    assert len(foreign.parse(joined(sources), "")) == 3

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from kubeflow_volcano.foreign import parse
 from kubeflow_volcano.problems import InvalidInput
-from kubeflow_volcano.strict_yaml import parse
 
 
 @pytest.mark.parametrize(

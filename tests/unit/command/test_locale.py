@@ -1,0 +1,52 @@
+"""What is printed where the locale lacks characters: a report in what it has, and never another exit code."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.places import ROOT
+
+LATIN = {"PYTHONIOENCODING": "iso-8859-1"}
+CHINESE = {"PYTHONIOENCODING": "gbk"}
+BARE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii:strict"}
+PRINTED = """
+from kubeflow_volcano.validators.cli import commands
+from kubeflow_volcano.progress import to_stderr
+text = "\u2713 \u2500 \u4e2d \u00e9 \U0001f7e2 \ud800\n"
+commands.parse = lambda *_, **__: type("Parsed", (), {"command": "list", "language": "zh"})
+commands.manual.overview = lambda language: text + language
+to_stderr()(text)
+raise SystemExit(commands.main([]))
+"""
+
+
+def run(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, *words], cwd=ROOT, env=os.environ | environment, capture_output=True, check=False
+    )
+
+
+@pytest.mark.parametrize("environment", [LATIN, CHINESE, BARE], ids=["latin", "chinese", "bare"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("-m", "kubeflow_volcano.validators", "list", "--language", "zh"),
+        ("-m", "kubeflow_volcano.validators", "explain", "A1", "--language", "zh"),
+        ("-c", PRINTED),
+    ],
+    ids=["list", "explain", "printed"],
+)
+def test_what_a_locale_lacks_is_replaced(environment: dict[str, str], words: tuple[str, ...]) -> None:
+    done = run(environment, *words)
+    assert (done.returncode, b"Traceback" in done.stderr) == (0, False)
+    assert done.stdout
+
+
+@pytest.mark.parametrize("environment", [LATIN, CHINESE, BARE], ids=["latin", "chinese", "bare"])
+def test_an_error_keeps_its_exit_code(environment: dict[str, str]) -> None:
+    done = run(environment, "-m", "kubeflow_volcano.validators", "explain", "\u4e2d\u2713")
+    assert (done.returncode, b"Traceback" in done.stderr) == (2, False)
