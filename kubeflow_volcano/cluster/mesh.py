@@ -13,6 +13,7 @@ import yaml
 
 from kubeflow_volcano.cluster.admission.webhooks import Webhook, labelled_namespace, selects, webhooks
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.foreign import read_yaml
 
 __all__ = [
     "INJECTION",
@@ -84,7 +85,7 @@ def mesh_of(control_planes: Iterable[Object], get: Callable[[Ref], Object | None
     for ref in mesh_refs(planes):
         if found := get(ref):
             try:
-                parsed = yaml.safe_load((found.get("data") or {}).get("mesh") or "")
+                parsed = read_yaml((found.get("data") or {}).get("mesh") or "")
             except yaml.YAMLError:
                 continue
             if isinstance(parsed, dict) and isinstance(parsed.get("rootNamespace"), str):

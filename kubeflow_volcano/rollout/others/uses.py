@@ -12,6 +12,7 @@ from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import NotServed
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.text import few
 
@@ -128,7 +129,7 @@ def _is_spared(unless: Unless | None, objects: Sequence[Object]) -> bool:
     if own is None or unless is None:
         return False
     try:
-        chosen = json.loads((own.get("data") or {}).get(unless.key, "{}"))
+        chosen = read_json((own.get("data") or {}).get(unless.key, "{}"))
     except ValueError:
         return False
     return isinstance(chosen, dict) and chosen.get(unless.has) in unless.values
