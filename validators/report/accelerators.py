@@ -22,13 +22,16 @@ _MODELS = ("nvidia.com/gpu.product", "amd.com/gpu.product-name", "accelerator-ty
 _ENDED = {"Succeeded", "Failed"}
 
 
-def of_node(node: Object, pods: Iterable[Object]) -> list[dict[str, Any]]:
-    """A row for each kind of accelerator of a node; `pods` are those on it, of which ended ones use nothing."""
+def of_node(node: Object, pods: Iterable[Object] | None) -> list[dict[str, Any]]:
+    """A row for each kind of accelerator of a node; `pods` are those on it, of which ended ones use nothing.
+
+    Without pods, which were not read, nothing is known of requests.
+    """
     labels = node["metadata"].get("labels") or {}
     model = next((labels[name] for name in _MODELS if name in labels), "")
     allocatable = amounts(node.get("status", {}).get("allocatable"))
     requested: Counter[str] = Counter()
-    for pod in pods:
+    for pod in pods or ():
         if pod.get("status", {}).get("phase") not in _ENDED:
             requested.update({name: int(amount) for name, amount in pod_requests(pod["spec"]).items()})
     return [
@@ -36,7 +39,7 @@ def of_node(node: Object, pods: Iterable[Object]) -> list[dict[str, Any]]:
             "resource": text(name),
             "model": text(model),
             "allocatable": int(allocatable.get(name, Decimal())),
-            "requested": requested[name],
+            "requested": None if pods is None else requested[name],
         }
         for name in sorted({*allocatable, *requested})
         if _NAME.search(name) and (allocatable.get(name) or requested[name])
@@ -53,5 +56,6 @@ def totals(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
             kind["nodes"] += 1
             kind["simulated"] += node["simulated"]
             kind["allocatable"] += item["allocatable"]
-            kind["requested"] += item["requested"]
+            known = kind["requested"] is not None and item["requested"] is not None
+            kind["requested"] = kind["requested"] + item["requested"] if known else None
     return [found[kind] for kind in sorted(found)]

@@ -16,6 +16,7 @@ from kubeflow_volcano.validators.report.summary import (
     changes,
     counts,
     gpus,
+    number_of_nodes,
     rollout,
     simulation,
 )
@@ -106,7 +107,7 @@ def _head(document: Mapping[str, Any]) -> str:
             version=cluster["server_version"] or say("no cluster"),
         )
     else:
-        known = (cluster["server_version"] or say("not reached"), counted(cluster["nodes"], "node"), *cluster["os"])
+        known = (cluster["server_version"] or say("not reached"), number_of_nodes(cluster), *cluster["os"])
         where = say("cluster {origin} ({versions})", origin=cluster["origin"], versions=", ".join(known))
     return f"kubeflow-volcano {run['tool']}  {where}  {rest}"
 

@@ -17,6 +17,7 @@ from kubeflow_volcano.problems import Exit, Problem
 from kubeflow_volcano.validators.core.check import natural
 from kubeflow_volcano.validators.core.consequences import REASON
 from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.resources import NODES, PODS
 from kubeflow_volcano.validators.core.results import Result, Summary, summarise, worst
 from kubeflow_volcano.validators.core.safe import LONGEST_EVIDENCE, safe, text
 from kubeflow_volcano.validators.language.catalog import ENGLISH
@@ -132,17 +133,17 @@ class Report:
 
     def _cluster(self) -> dict[str, Any]:
         facts = self.facts
-        nodes = facts.objects.get("nodes", ()) if facts else ()
-        systems = {item.get("status", {}).get("nodeInfo", {}).get("osImage", "") for item in nodes}
+        nodes, pods = (facts.objects.get(kind) if facts else None for kind in (NODES, PODS))
+        systems = {item.get("status", {}).get("nodeInfo", {}).get("osImage", "") for item in nodes or ()}
         return {
             "origin": text(self.origin),
             "server_version": facts.server_version if facts else "",
             "uid": facts.cluster_uid if facts else "",
-            "nodes": len(nodes),
+            "nodes": None if nodes is None else len(nodes),
             "os": sorted(text(item) for item in systems if item),
-            "simulated_nodes": len(facts.simulated_nodes) if facts else 0,
-            "pods": len(facts.objects.get("pods", ())) if facts else 0,
-            "simulated_pods": len(facts.simulated_pods) if facts else 0,
+            "simulated_nodes": None if nodes is None or facts is None else len(facts.simulated_nodes),
+            "pods": None if pods is None else len(pods),
+            "simulated_pods": None if pods is None or facts is None else len(facts.simulated_pods),
             "simulated_webhooks": [
                 {"kind": text(item.kind), "name": text(item.name), "webhooks": [text(name) for name in item.webhooks]}
                 for item in (facts.known(SIMULATED_WEBHOOKS) if facts else ())

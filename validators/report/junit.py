@@ -116,9 +116,13 @@ def _properties(document: Mapping[str, Any]) -> dict[str, str]:
         "verdict": summary["verdict"],
         "coverage": f"{summary['coverage']:.4f}",
         "interrupted": str(run["interrupted"]).lower(),
-        "simulated nodes": str(cluster["simulated_nodes"]),
-        "simulated pods": str(cluster["simulated_pods"]),
+        "simulated nodes": _number(cluster["simulated_nodes"]),
+        "simulated pods": _number(cluster["simulated_pods"]),
     }
+
+
+def _number(found: int | None) -> str:
+    return "not read" if found is None else str(found)
 
 
 def _case(suite: str, item: _Item, evidence: Mapping[str, str], *, strict: bool) -> ET.Element:

@@ -25,6 +25,7 @@ from kubeflow_volcano.validators.report.summary import (
     attention,
     changes,
     counts,
+    number_of_nodes,
     rollout,
     simulation,
     skip_reasons,
@@ -97,7 +98,7 @@ def _summary(document: Mapping[str, Any]) -> str:
     where = say(
         "- cluster {version}, {nodes}, uid {uid}, {origin}",
         version=_cell(cluster["server_version"] or say("not reached")),
-        nodes=counted(cluster["nodes"], "node"),
+        nodes=number_of_nodes(cluster),
         uid=_cell(cluster["uid"]) or say("unknown"),
         origin=_cell(cluster["origin"]),
     )
@@ -244,7 +245,8 @@ def _gpus(document: Mapping[str, Any]) -> list[list[str]]:
         [
             _cell(item["resource"]),
             _cell(item["model"]) or say("unknown"),
-            *(str(item[key]) for key in ("nodes", "simulated", "allocatable", "requested")),
+            *(str(item[key]) for key in ("nodes", "simulated", "allocatable")),
+            say("not read") if item["requested"] is None else str(item["requested"]),
         ]
         for item in document["snapshot"]["accelerators"] or ()
     ]

@@ -80,7 +80,7 @@ def _nodes(facts: Facts | None, pods: tuple[Object, ...] | None, unwell_pods: Co
                 "os": text(info.get("osImage", "")),
                 "kubelet": text(info.get("kubeletVersion", "")),
                 "runtime": text(info.get("containerRuntimeVersion", "")),
-                "accelerators": of_node(node, on_node[name]),
+                "accelerators": of_node(node, None if pods is None else on_node[name]),
                 "pods": None if pods is None else _by_namespace(on_node[name], unwell_pods),
             }
         )

@@ -17,6 +17,7 @@ __all__ = [
     "changes",
     "counts",
     "gpus",
+    "number_of_nodes",
     "rollout",
     "simulation",
     "skip_reasons",
@@ -60,7 +61,9 @@ def gpus(document: Mapping[str, Any]) -> str:
     """GPUs and other accelerators by kind: `nvidia.com/gpu (A100): 4 of 8 requested on 2 nodes`; empty without any."""
     return say("; ").join(
         say(
-            "{kind}: {requested} of {allocatable} requested on {nodes}",
+            "{kind}: {allocatable} on {nodes}, pods not read"
+            if item["requested"] is None
+            else "{kind}: {requested} of {allocatable} requested on {nodes}",
             kind=f"{item['resource']} ({item['model']})" if item["model"] else item["resource"],
             requested=item["requested"],
             allocatable=item["allocatable"],
@@ -68,6 +71,11 @@ def gpus(document: Mapping[str, Any]) -> str:
         )
         for item in document["snapshot"]["accelerators"] or ()
     )
+
+
+def number_of_nodes(cluster: Mapping[str, Any]) -> str:
+    """How many nodes the cluster has, in words, also where they were not read."""
+    return say("nodes not read") if cluster["nodes"] is None else counted(cluster["nodes"], "node")
 
 
 def counts(summary: Mapping[str, Any]) -> str:
@@ -119,14 +127,25 @@ def simulation(document: Mapping[str, Any]) -> str:
     nodes, pods, hooks = cluster["simulated_nodes"], cluster["simulated_pods"], cluster["simulated_webhooks"]
     if not (nodes or pods):
         return ""
-    note = say(
-        "simulated: {nodes} of {all_nodes} nodes and {pods} of {all_pods} pods. No container "
-        "runs on these nodes: a pod there proves placement, not that its containers work.",
-        nodes=nodes,
-        all_nodes=cluster["nodes"],
-        pods=pods,
-        all_pods=cluster["pods"] or pods,
-    )
+    if nodes is None or pods is None:
+        told = [
+            say(words, number=number, all=cluster[kind])
+            for kind, number, words in (
+                ("nodes", nodes, "{number} of {all} nodes"),
+                ("pods", pods, "{number} of {all} pods"),
+            )
+            if number is not None
+        ]
+        note = say("simulated: {what}; the rest was not read.", what=say(", ").join(told))
+    else:
+        note = say(
+            "simulated: {nodes} of {all_nodes} nodes and {pods} of {all_pods} pods. No container "
+            "runs on these nodes: a pod there proves placement, not that its containers work.",
+            nodes=nodes,
+            all_nodes=cluster["nodes"],
+            pods=pods,
+            all_pods=cluster["pods"],
+        )
     if hooks:
         note += " " + say(
             "The rehearsal answers {webhooks} of {objects} for simulated "

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.validators.core.expectations import Expectations
 from kubeflow_volcano.validators.core.facts import Unread
 from kubeflow_volcano.validators.report.snapshot import snapshot
+from kubeflow_volcano.validators.report.summary import gpus
 from tests.samples.facts import facts, node, obj, pod, ref
 
 SIMULATED = {"annotations": {"kwok.x-k8s.io/node": "fake"}}
@@ -57,6 +59,18 @@ def test_what_was_not_read_is_null_and_not_empty() -> None:
     assert seen["nodes"][0]["pods"] is None
     assert seen["claims"] == []
     assert snapshot(None)["nodes"] is None
+
+
+def test_requests_of_pods_that_were_not_read_are_not_zero() -> None:
+    gpu = node(
+        "n1", status={"conditions": [{"type": "Ready", "status": "True"}], "allocatable": {"nvidia.com/gpu": "4"}}
+    )
+    known = facts(gpu)
+    read = {name: items for name, items in known.objects.items() if name != "pods"}
+    seen = snapshot(replace(known, objects=read))
+    assert [item["requested"] for item in (*seen["nodes"][0]["accelerators"], *seen["accelerators"])] == [None, None]
+    document = {"snapshot": seen}
+    assert gpus(document) == "nvidia.com/gpu: 4 on 1 node, pods not read"
 
 
 def test_of_many_rows_some_hundred_are_kept_and_the_rest_is_counted() -> None:
