@@ -1,13 +1,16 @@
 # The front door. `make help` lists the verbs.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help rehearse rehearsal-down test-hosts test-hosts-down validate gang-demo test test-all test-faults test-machines bench lint
+.PHONY: help rehearse rehearsal-down test-hosts test-hosts-down validate gang-demo unit test test-all test-faults test-machines bench lint
 
 PLAYBOOK := .venv/bin/ansible-playbook
 INVENTORY ?= inventory/rehearsal
 
 # Ansible ignores ansible.cfg in a world-writable directory, unless it is named.
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
+
+# Without bytecode every worker of the tests and every playbook compiles what it imports once more.
+unexport PYTHONDONTWRITEBYTECODE
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +39,10 @@ validate: ## judge a cluster that is there already: make validate INVENTORY=inve
 gang-demo: ## show what gang scheduling changes, scenario by scenario, each beside its control: SCENARIO=two-jobs
 	@requirements/setup.sh run
 	$(PLAYBOOK) -i $(INVENTORY) playbooks/{rehearsal,install,gang_demo}.yml $(if $(SCENARIO),-e '{"gang_demo_scenarios": ["$(SCENARIO)"]}')
+
+unit: ## the unit tests alone, without root: make unit TESTS=tests/unit/apply
+	@requirements/setup.sh dev
+	.venv/bin/pytest -q $(if $(TESTS),-n 0 $(TESTS),-n 2 -m "not long" tests/unit tests/recorded)
 
 test: ## run the tests that protect each change, on rehearsal clusters made for it and removed after
 	@requirements/setup.sh dev
