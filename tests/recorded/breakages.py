@@ -22,9 +22,11 @@ from kubeflow_volcano.validators.core.resources import (
     CRDS,
     DAEMON_SETS,
     DEPLOYMENTS,
+    GATEWAYS,
     JOBS,
     NAMESPACES,
     NODES,
+    PODS,
     PROFILES,
     QUEUES,
     STATEFUL_SETS,
@@ -311,6 +313,47 @@ def certificate_unready(p: Planting) -> None:
     p.change(CERTIFICATES, _path(item), lambda found: condition(found, "Ready", "False", p.ago(LONG_AGO)))
 
 
+def _of_the_mesh(p: Planting) -> None:
+    if "istio-crds" not in p.facts.expectations.components:
+        raise Absent("Istio")
+
+
+def gateway_relabelled(p: Planting) -> None:
+    _of_the_mesh(p)
+
+    def relabel(item: Object) -> None:
+        meta = item["spec"]["template"]["metadata"] if "template" in item["spec"] else item["metadata"]
+        if meta.get("labels", {}).get("app") == "istio-ingressgateway":
+            meta["labels"]["app"] = "own-gateway"
+
+    p.change_all(DEPLOYMENTS, relabel)
+    p.change_all(PODS, relabel)
+
+
+def second_gateway(p: Planting) -> None:
+    _of_the_mesh(p)
+    meta = {"name": "kubeflow-gateway", "namespace": "kubeflow", "creationTimestamp": p.ago(LONG_AGO)}
+    p.add(GATEWAYS, {"metadata": meta, "spec": {"selector": {"istio": "ingressgateway"}}})
+    edge = {"name": "edge", "namespace": "kubeflow", "uid": "planted", "creationTimestamp": p.ago(LONG_AGO)}
+    pod = {"spec": {"containers": [{"name": "istio-proxy", "image": "auto"}]}, "status": {"phase": "Running"}}
+    p.add(PODS, {"metadata": {**edge, "labels": {"istio": "ingressgateway"}}, **pod})
+
+
+def injection_off(p: Planting) -> None:
+    _of_the_mesh(p)
+    p.change(NAMESPACES, "kubeflow", lambda item: item["metadata"]["labels"].update({"istio-injection": "disabled"}))
+
+
+def without_sidecars(p: Planting) -> None:
+    _of_the_mesh(p)
+
+    def change(pod: Object) -> None:
+        spec = pod["spec"]
+        spec["containers"] = [item for item in spec["containers"] if item["name"] != "istio-proxy"]
+
+    p.change_all(PODS, change, lambda item: item["metadata"]["namespace"] == "kubeflow")
+
+
 BREAKAGES: Mapping[str, tuple[str, Plant]] = {
     "the API server is not ready": (
         "A1",
@@ -356,6 +399,10 @@ BREAKAGES: Mapping[str, tuple[str, Plant]] = {
     "the published password is accepted": ("E4", published),
     "a profile's namespace belongs to another": ("E5", profile_of_another),
     "a stranger may read a profile's Secrets": ("E7", stranger),
+    "the gateway lost the label of the sign-in": ("E10", gateway_relabelled),
+    "a second gateway serves Kubeflow without the sign-in": ("E10", second_gateway),
+    "a namespace of the mesh injects no sidecar": ("E11", injection_off),
+    "pods of the release have no sidecar": ("E11", without_sidecars),
     "Volcano's scheduler is scaled to zero": (
         "F1",
         lambda p: p.scaled_to_zero(DEPLOYMENTS, _volcano(p, "-scheduler")),

@@ -6,7 +6,7 @@ from kubeflow_volcano.validators.checks.acceptance import acceptance
 from kubeflow_volcano.validators.checks.gang import gang
 from kubeflow_volcano.validators.checks.machinery import certificates, namespaces, served, webhook_answers, webhooks
 from kubeflow_volcano.validators.checks.meta import meta
-from kubeflow_volcano.validators.checks.network import access, account, dns, gateway, login, routes, sidecars
+from kubeflow_volcano.validators.checks.network import access, account, dns, gateway, login, mesh, routes, sidecars
 from kubeflow_volcano.validators.checks.operator import operator, trainer
 from kubeflow_volcano.validators.checks.reach import (
     api_server,
@@ -55,6 +55,7 @@ _TOPICS = (
     sidecars,
     access,
     login,
+    mesh,
     volcano,
     aftermath,
     operator,

@@ -57,6 +57,10 @@ class Expectations:
     crds: Mapping[str, str] = field(default_factory=dict)
     """Names of CRDs that must be served, by component."""
     webhooks: Mapping[Ref, str] = field(default_factory=dict)
+    policies: Mapping[Ref, str] = field(default_factory=dict)
+    """Objects of Istio that select pods by labels, by component."""
+    injected: frozenset[str] = frozenset()
+    """Namespaces whose pods get sidecars."""
     namespaces: frozenset[str] = frozenset()
     claims: tuple[Claim, ...] = ()
     ignored_namespaces: frozenset[str] = frozenset()
@@ -152,6 +156,8 @@ def expect(
         extra_plugins=tuple(extra_plugins),
         crds={name: item.name for item in chosen for name in item.crds if _is_needed(name, item.name, kept)},
         webhooks={ref: item.name for item in chosen for ref in item.webhooks},
+        policies={ref: item.name for item in chosen for ref in item.policies},
+        injected=frozenset(name for item in chosen for name in item.injected),
         namespaces=frozenset({"kube-system", *(name for item in chosen for name in item.namespaces)}),
         claims=tuple(claim for item in chosen for claim in item.claims),
         ignored_namespaces=frozenset(ignored_namespaces),

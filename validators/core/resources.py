@@ -11,6 +11,7 @@ from kubeflow_volcano.validators.core.rights import VOLCANO_HOME, Rule
 
 __all__ = [
     "APISERVICES",
+    "AUTHORIZATION_POLICIES",
     "CERTIFICATES",
     "CLAIMS",
     "CLUSTER_ISSUERS",
@@ -20,6 +21,8 @@ __all__ = [
     "DAEMON_SETS",
     "DEPLOYMENTS",
     "ENDPOINT_SLICES",
+    "ENVOY_FILTERS",
+    "GATEWAYS",
     "ISSUERS",
     "JOBS",
     "KFDEFS",
@@ -30,6 +33,7 @@ __all__ = [
     "PODS",
     "PROFILES",
     "QUEUES",
+    "REQUEST_AUTHENTICATIONS",
     "RESOURCES",
     "SERVICES",
     "STATEFUL_SETS",
@@ -66,6 +70,9 @@ class Resource(str):
 
 
 APISERVICES = Resource("apiregistration.k8s.io/v1", "APIService", "apiservices", steady=True)
+AUTHORIZATION_POLICIES = Resource(
+    "security.istio.io/v1beta1", "AuthorizationPolicy", "authorizationpolicies", steady=True
+)
 CERTIFICATES = Resource("cert-manager.io/v1", "Certificate", "certificates")
 CLUSTER_ISSUERS = Resource("cert-manager.io/v1", "ClusterIssuer", "clusterissuers", steady=True)
 ISSUERS = Resource("cert-manager.io/v1", "Issuer", "issuers", steady=True)
@@ -78,6 +85,8 @@ CRDS = Resource("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customre
 DAEMON_SETS = Resource("apps/v1", "DaemonSet", "daemonsets")
 DEPLOYMENTS = Resource("apps/v1", "Deployment", "deployments")
 ENDPOINT_SLICES = Resource("discovery.k8s.io/v1", "EndpointSlice", "endpointslices")
+ENVOY_FILTERS = Resource("networking.istio.io/v1alpha3", "EnvoyFilter", "envoyfilters", steady=True)
+GATEWAYS = Resource("networking.istio.io/v1beta1", "Gateway", "gateways", steady=True)
 JOBS = Resource("batch/v1", "Job", "jobs")
 KFDEFS = Resource("kfdef.apps.kubeflow.org/v1", "KfDef", "kfdefs", steady=True)
 MUTATING_WEBHOOKS = Resource(
@@ -91,6 +100,9 @@ PODGROUPS = Resource("scheduling.volcano.sh/v1beta1", "PodGroup", "podgroups")
 PODS = Resource("v1", "Pod", "pods")
 PROFILES = Resource("kubeflow.org/v1", "Profile", "profiles")
 QUEUES = Resource("scheduling.volcano.sh/v1beta1", "Queue", "queues")
+REQUEST_AUTHENTICATIONS = Resource(
+    "security.istio.io/v1beta1", "RequestAuthentication", "requestauthentications", steady=True
+)
 SERVICES = Resource("v1", "Service", "services")
 STATEFUL_SETS = Resource("apps/v1", "StatefulSet", "statefulsets")
 STORAGE_CLASSES = Resource("storage.k8s.io/v1", "StorageClass", "storageclasses", steady=True)
@@ -103,6 +115,7 @@ RESOURCES: Mapping[str, Resource] = MappingProxyType(
         item: item
         for item in (
             APISERVICES,
+            AUTHORIZATION_POLICIES,
             CERTIFICATES,
             CLUSTER_ISSUERS,
             ISSUERS,
@@ -112,6 +125,8 @@ RESOURCES: Mapping[str, Resource] = MappingProxyType(
             DAEMON_SETS,
             DEPLOYMENTS,
             ENDPOINT_SLICES,
+            ENVOY_FILTERS,
+            GATEWAYS,
             JOBS,
             KFDEFS,
             MUTATING_WEBHOOKS,
@@ -123,6 +138,7 @@ RESOURCES: Mapping[str, Resource] = MappingProxyType(
             PODS,
             PROFILES,
             QUEUES,
+            REQUEST_AUTHENTICATIONS,
             SERVICES,
             STATEFUL_SETS,
             STORAGE_CLASSES,

@@ -85,7 +85,8 @@ def behind(service: Object, facts: Facts) -> tuple[Cause, ...]:
     """Why the Service has no ready pod: what its workloads and its pods lack, or the checks that report it."""
     namespace = service["metadata"]["namespace"]
     of_workloads = (
-        item.because or (item.check,)
+        # A cause by objects is only supposed: while nothing finds them broken, the workload itself is the cause.
+        item.because if item.because and all(isinstance(cause, str) for cause in item.because) else (item.check,)
         for item in workloads.issues(facts)
         if item.ref.namespace == namespace
         and (obj := facts.get(workloads.RESOURCE_OF_KIND[item.ref.kind], namespace, item.ref.name))
@@ -169,7 +170,9 @@ def _nobody(service: Object, ref: Ref, facts: Facts) -> Issue | None:
         return None
     selector = ",".join(f"{key}={value}" for key, value in service["spec"]["selector"].items())
     text = f"{ref} has no endpoint: no pod has the labels {selector}."
-    todo = "install the workload that it selects, or delete the Service."
+    todo = "install the workload that it selects." if ours else "install the workload that it selects, or delete it."
+    if templates:
+        todo = f"see why {Ref.of(templates[0])} has no pod."
     return Issue("C9", Status.FAIL if ours else Status.WARN, ref, "NoPod", text, todo, because)
 
 

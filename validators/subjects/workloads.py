@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -24,6 +25,13 @@ _CHECK_OF_KIND = {"Deployment": "C2", "StatefulSet": "C3", "DaemonSet": "C4", "J
 
 # The check that reports a missing or scaled down workload of this component, instead of the check of its kind.
 _SPEAKER = {"volcano": "F1", "scheduler-plugins": "F1", "local-path": "D2"}
+
+_POD_SECURITY = re.compile(r'violates PodSecurity "(\w+)')
+_PRIVILEGED = re.compile(
+    r"non-default capabilities|host namespaces|hostPath|hostPort|privileged \(|\"(NET|SYS)_(ADMIN|RAW)\""
+)
+"""How the admission of Pod Security names what the level baseline refuses (k8s.io/pod-security-admission, policy)."""
+_ENFORCE = "pod-security.kubernetes.io/enforce"
 
 READS: tuple[Read, ...] = (*RESOURCE_OF_KIND.values(), *pods.READS)
 """What `issues` reads."""
@@ -78,13 +86,23 @@ def _issue(obj: Object, causes: Sequence[Issue], facts: Facts) -> Issue | None:
         return _not_asked_for(found, facts) if expected else _no_nodes(found, obj, facts)
     if ref.kind == "Job":
         return _job(obj, found, causes, facts)
-    found = replace(found, todo="see its events and its pods.")
+    found = _refused(replace(found, todo="see its events and its pods."))
     if not causes or _short_of_more(obj, causes):
         return as_owned(replace(found, because=_without_pods(ref, state, facts)), obj, facts)
     worst = [item for item in causes if item.status is Status.FAIL] or causes
     because = tuple(dict.fromkeys(item.check for item in worst))
     message = f"{state.message} {worst[0].message}"
     return replace(found, status=worst[0].status, gravity=worst[0].gravity, message=message, because=because)
+
+
+def _refused(found: Issue) -> Issue:
+    """The issue with what to change where Pod Security refuses the pods."""
+    if not (level := _POD_SECURITY.search(found.message)):
+        return found
+    needed = "privileged" if level[1] == "baseline" or _PRIVILEGED.search(found.message) else "baseline"
+    command = f"kubectl label namespace {found.ref.namespace} {_ENFORCE}={needed} --overwrite"
+    todo = f"set {_ENFORCE} of the namespace to {needed}, or a securityContext for the pods (kubeflow_patches)."
+    return replace(found, todo=todo, changes=(command,))
 
 
 def _short_of_more(obj: Object, causes: Sequence[Issue]) -> bool:
@@ -98,7 +116,9 @@ def _short_of_more(obj: Object, causes: Sequence[Issue]) -> bool:
 def _without_pods(ref: Ref, state: Readiness, facts: Facts) -> tuple[Cause, ...]:
     """Causes where no pod shows one: pods that left with their node, and webhooks that let none be created."""
     own = tuple(pod for pod in facts.all(PODS) if workload_of(pod) == ref)
-    refused = named_in(state.message) or in_the_way(facts, "v1", "Pod", "pods", ref.namespace)
+    refused = named_in(state.message)
+    if not refused and state.reason != "ReplicaFailure":  # its message says who refuses
+        refused = in_the_way(facts, "v1", "Pod", "pods", ref.namespace)
     causes = nodes_of(own, facts) or (frozenset() if own else refused)
     return (causes,) if causes else ()
 

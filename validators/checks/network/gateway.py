@@ -94,7 +94,7 @@ def nobody(facts: Facts) -> Outcome:
         text = f"{DEPLOYMENT} is simulated in this rehearsal, so nothing answers."
         return skipped("Simulated", text, objects=(SERVICE,))
     if DEPLOYMENT not in facts.expectations.workloads:
-        return skipped("NotInstalled", f"there is no {SERVICE}.")
+        return skipped("NotInstalled", f"{SERVICE} is none of the chosen components'.")
     todo = "install component istio."
     return failed("Missing", f"there is no {SERVICE}.", objects=(SERVICE,), todo=todo, because=("C2",))
 

@@ -86,11 +86,15 @@ class FrontDoor:
 
 
 def run(session: Session, facts: Facts, progress: Progress) -> FrontDoor:
-    """Ask the gateway for its first page; about 2 s, at most 60 s. Asks nothing where there is no real gateway."""
+    """Ask the gateway for its first page; about 2 s, at most 60 s.
+
+    Asks nothing where there is no real gateway, and nothing of a Service with its name where no Istio is chosen.
+    """
     evidence = FrontDoor()
     with noting(evidence):
         service = facts.get(SERVICES, SERVICE.namespace, SERVICE.name)
-        if service is None or simulated_workload(facts, DEPLOYMENT):
+        expected = "istio" in facts.expectations.components
+        if service is None or not expected or simulated_workload(facts, DEPLOYMENT):
             return evidence
         evidence.address = _address(service)
         ours = DEPLOYMENT in facts.expectations.workloads
@@ -113,7 +117,8 @@ def http_port(service: Object) -> Object:
 
 def host_of_gateway(cluster: Cluster) -> str:
     """The host name that Kubeflow's Gateway accepts; empty if it accepts all."""
-    servers = (cluster.get(_GATEWAY) or {}).get("spec", {}).get("servers") or ()
+    live = cluster.get(_GATEWAY) if _GATEWAY.kind in cluster.kinds(_GATEWAY.api_version) else None
+    servers = (live or {}).get("spec", {}).get("servers") or ()
     hosts = [host.rpartition("/")[2] for server in servers for host in server.get("hosts") or ()]
     return "" if "*" in hosts or not hosts else hosts[0].replace("*", "kubeflow", 1)
 

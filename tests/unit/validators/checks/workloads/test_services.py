@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.validators.checks.workloads import workloads as checks
 from kubeflow_volcano.validators.core.outcome import Status
 from tests.samples.facts import deployment, facts, instant, obj, pod, ref
 
 SELECTOR = {"app": "a"}
+PODS_OF_ALL = {
+    "clientConfig": {"url": "https://i.example.com"},
+    "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}],
+}
 
 
 def service(name: str = "kubeflow/a", *ports: Any, selector: Object | None = None, **rest: Any) -> Object:
@@ -99,3 +105,33 @@ def test_services_without_selector_and_young_ones_are_not_looked_at() -> None:
     assert checks.services_backed(facts(service("default/kubernetes", selector={}))).status is Status.SKIP
     young = service("kubeflow/a", metadata={"creationTimestamp": instant(30)})
     assert checks.services_backed(facts(young)).status is Status.PASS
+
+
+@pytest.mark.parametrize(
+    ("level", "text", "needed"),
+    [
+        ("restricted", "allowPrivilegeEscalation != false", "baseline"),
+        ("restricted", 'unrestricted capabilities (container "istio-init" must not include "NET_ADMIN")', "privileged"),
+        ("baseline", "hostPath volumes", "privileged"),
+    ],
+)
+def test_pods_that_pod_security_refuses_are_one_cause_with_the_label_to_change(
+    level: str, text: str, needed: str
+) -> None:
+    refusal = f'pods "a-1" is forbidden: violates PodSecurity "{level}:latest": {text}'
+    own = deployment("kubeflow/a", available=0)
+    own["spec"]["template"] = {"metadata": {"labels": SELECTOR}, "spec": {"containers": []}}
+    own["status"]["conditions"] = [{"type": "ReplicaFailure", "status": "True", "message": refusal}]
+    injector = obj("MutatingWebhookConfiguration", "i", webhooks=[{"name": "i.example.com", **PODS_OF_ALL}])
+    known = facts(service(), own, injector)
+    deployments = checks.deployments(known)
+    assert (deployments.status, deployments.because) == (Status.FAIL, ())
+    command = f"kubectl label namespace kubeflow pod-security.kubernetes.io/enforce={needed} --overwrite"
+    assert deployments.changes == (command,)
+    backed = checks.services_backed(known)
+    assert (backed.reason, backed.because) == ("NoPod", ("C2",))
+
+
+def test_nothing_advises_to_delete_a_service_of_the_release() -> None:
+    lonely = checks.services_backed(facts(service("kubeflow/b", selector={"app": "b"})))
+    assert (lonely.status, "delete" in lonely.todo) == (Status.FAIL, False)

@@ -9,11 +9,13 @@ import threading
 from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.ended import End
+from kubeflow_volcano.progress import silent
 from kubeflow_volcano.validators.checks.network.gateway import gateway
 from kubeflow_volcano.validators.core.expectations import Expectations
 from kubeflow_volcano.validators.core.outcome import Outcome, Status
@@ -164,3 +166,9 @@ def test_a_pod_that_could_not_ask_proves_nothing() -> None:
     evidence = FrontDoor("a")
     account(evidence, End(succeeded=True, node="n1", said="status 200 OK", reason="", failure="", seconds=1.0))
     assert evidence.failure == ("NoReport", "the probe pod ended without a report")
+
+
+def test_a_service_of_others_with_its_name_is_none_of_a_profile_without_istio() -> None:
+    other = obj("Service", "istio-system/istio-ingressgateway", spec={"clusterIP": "10.0.0.1", "ports": []})
+    session: Any = None
+    assert GATEWAY.run(session, facts(other), silent) == FrontDoor()
