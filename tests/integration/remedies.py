@@ -70,6 +70,7 @@ COREDNS = deployment("kube-system/coredns")
 SCHEDULER = deployment("volcano-system/volcano-scheduler")
 OPERATOR = deployment("kubeflow/training-operator")
 CONFIGURATION = Ref("v1", "ConfigMap", "volcano-system", "volcano-scheduler-configmap")
+LEASE = Ref("coordination.k8s.io/v1", "Lease", "", "")
 QUEUE = Ref("scheduling.volcano.sh/v1beta1", "Queue", "", "default")
 STORAGE_CLASS = Ref("storage.k8s.io/v1", "StorageClass", "", "local-path")
 PODGROUPS = Ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "podgroups.scheduling.volcano.sh")
@@ -258,6 +259,42 @@ def stopped_scheduler(at: Broken) -> Iterator[None]:
     at.inside("sh", "-c", "kill -STOP $(pidof vc-scheduler)")
     with made(at.cluster, tfjob(at.where, "silent")):
         yield
+
+
+def lease_held(
+    ref: Ref, lease: str, *, job: bool = False
+) -> Callable[[Broken], contextlib.AbstractContextManager[Any]]:
+    """A program that waits for a leader that is gone, for a day; with a job that waits for it."""
+
+    @contextlib.contextmanager
+    def make(at: Broken) -> Iterator[None]:
+        now = datetime.now(UTC)
+        body = {
+            "apiVersion": LEASE.api_version,
+            "kind": LEASE.kind,
+            "metadata": {"name": lease, "namespace": ref.namespace},
+            "spec": {
+                "holderIdentity": "gone_1",
+                "leaseDurationSeconds": 86400,
+                "renewTime": (now - timedelta(minutes=1)).isoformat(timespec="microseconds").replace("+00:00", "Z"),
+            },
+        }
+        live = at.cluster.get(ref) or {}
+        arguments = live["spec"]["template"]["spec"]["containers"][0].get("args") or []
+        elects = [item for item in arguments if not item.startswith("--leader-elect")] + ["--leader-elect=true"]
+        path = "/spec/template/spec/containers/0/args"
+        with turned_off(at.cluster, ref), patched(at.cluster, ref, json_patch=True) as patch:
+            at.cluster.create(body)
+            patch(
+                [{"op": "add", "path": path, "value": elects}, {"op": "replace", "path": "/spec/replicas", "value": 1}]
+            )
+            settle(at.cluster, ref)
+            with made(at.cluster, tfjob(at.where, "stands")) if job else contextlib.nullcontext():
+                yield
+        if left := at.cluster.get(LEASE._replace(namespace=ref.namespace, name=lease)):
+            at.cluster.delete(Ref.of(left), uid=left["metadata"]["uid"])
+
+    return make
 
 
 @contextlib.contextmanager
@@ -527,6 +564,27 @@ LONG = (
         "B9",
         "VersionLost",
         version_lost,
+    ),
+    Remedy(
+        "a scheduler whose leader is gone",
+        "validators/subjects/workloads.py:_standing_by",
+        "F1",
+        "LeaseHeld",
+        lease_held(SCHEDULER, "volcano"),
+    ),
+    Remedy(
+        "controllers whose leader is gone",
+        "validators/subjects/workloads.py:_standing_by",
+        "F1",
+        "LeaseHeld",
+        lease_held(CONTROLLERS, "vc-controller-manager"),
+    ),
+    Remedy(
+        "a job beside a scheduler whose leader is gone",
+        "validators/explain/stages.py:_without_cause:LeaseHeld",
+        "TFJob stands",
+        "LeaseHeld",
+        lease_held(SCHEDULER, "volcano", job=True),
     ),
     Remedy("a closed queue", "validators/checks/volcano/volcano.py:queue_open", "F3", "Closed", closed_queue),
     Remedy(

@@ -36,6 +36,7 @@ from kubeflow_volcano.validators.explain.scheduling.preemption import preemption
 from kubeflow_volcano.validators.explain.scheduling.queues import queue
 from kubeflow_volcano.validators.explain.scheduling.schedulers import gates, scheduler
 from kubeflow_volcano.validators.explain.scheduling.shares import guarantees, share
+from kubeflow_volcano.validators.subjects.leases import abandoned
 
 __all__ = ["STAGES", "explain"]
 
@@ -154,13 +155,23 @@ def _without_cause(situation: Situation, *, complete: bool) -> Iterator[Finding]
             objects=[situation.job.ref, SECOND_SCHEDULER],
             commands=[f"kubectl -n {SECOND_SCHEDULER.namespace} logs deployment/{SECOND_SCHEDULER.name} --tail 100"],
         )
+    elif complete and situation.group and not situation.phase and (lease := abandoned(situation.facts, place)):
+        yield finding(
+            "LeaseHeld",
+            f"{situation.group_ref} has no phase after {age:.0f} s: {place} is up and does nothing, because "
+            f"{lease.found}.",
+            needed="a Lease that the scheduler can take; a restart does not help.",
+            todo="free it: a replica takes it within seconds.",
+            objects=[place, lease.ref],
+            changes=[lease.change],
+        )
     elif complete and situation.group and not situation.phase:
         yield finding(
             "SchedulerSilent",
             f"{situation.group_ref} has no phase after {age:.0f} s: no scheduler has handled it, although {place} "
             "is up.",
             needed="a scheduler that is named volcano and watches PodGroups.",
-            todo="read its log and restart it: its cache may be stale, or it may be waiting for the leader lease.",
+            todo="read its log and restart it: its cache may be stale.",
             objects=[place],
             commands=[f"kubectl -n {place.namespace} logs deployment/{place.name} --tail 100"],
             changes=[f"kubectl -n {place.namespace} rollout restart deployment/{place.name}"],

@@ -15,6 +15,7 @@ from kubeflow_volcano.validators.core.resources import DAEMON_SETS, DEPLOYMENTS,
 from kubeflow_volcano.validators.subjects import pods
 from kubeflow_volcano.validators.subjects.interception import in_the_way, named_in
 from kubeflow_volcano.validators.subjects.issues import Issue, age, judged
+from kubeflow_volcano.validators.subjects.leases import abandoned
 from kubeflow_volcano.validators.subjects.outages import nodes_of
 from kubeflow_volcano.validators.subjects.ownership import as_owned, workload_of
 
@@ -70,6 +71,20 @@ def _absent(ref: Ref, facts: Facts) -> Issue:
     return _spoken_for(Issue(check, Status.FAIL, ref, "Missing", message, f"install component {component}."), facts)
 
 
+def _standing_by(found: Issue, facts: Facts) -> Issue | None:
+    """A workload that is up and does nothing, because the leader that it waits for is gone."""
+    if not (lease := abandoned(facts, found.ref)):
+        return None
+    held = replace(
+        found,
+        reason="LeaseHeld",
+        message=f"{found.ref} is up and does nothing: {lease.found}.",
+        todo="free the Lease: a replica takes it within seconds. A restart does not help.",
+        changes=(lease.change,),
+    )
+    return _spoken_for(held, facts)
+
+
 def _spoken_for(found: Issue, facts: Facts) -> Issue:
     speaker = _SPEAKER.get(facts.expectations.workloads.get(found.ref, ""))
     return replace(found, because=(speaker,)) if speaker else found
@@ -81,7 +96,7 @@ def _issue(obj: Object, causes: Sequence[Issue], facts: Facts) -> Issue | None:
     expected = ref in facts.expectations.workloads
     found = Issue(_CHECK_OF_KIND[ref.kind], Status.FAIL, ref, state.reason, state.message, "")
     if state.state is State.READY:
-        return None
+        return _standing_by(found, facts)
     if state.state is State.SKIP:
         return _not_asked_for(found, facts) if expected else _no_nodes(found, obj, facts)
     if ref.kind == "Job":

@@ -39,17 +39,19 @@ from kubeflow_volcano.validators.subjects.gang.scheduler_configuration import Un
 from kubeflow_volcano.validators.subjects.gang.scheduler_correction import correction
 from kubeflow_volcano.validators.subjects.issues import verdict
 from kubeflow_volcano.validators.subjects.kubectl import patch, pointer
+from kubeflow_volcano.validators.subjects.leases import LEASES
 
 __all__ = ["CHECKS"]
 
 
-@check("F1", "volcano-components", severity=Severity.BLOCKER, reads=workloads.READS)
+@check("F1", "volcano-components", severity=Severity.BLOCKER, reads=(*workloads.READS, LEASES))
 def components(facts: Facts) -> Outcome:
     """Volcano's scheduler, controllers and admission are available, and its admission-init Job is complete.
 
     Each Deployment must have its replicas available (scaled to zero counts as unavailable), and the Job
     volcano-admission-init must be complete. Scale up what is scaled down; otherwise the checks of the pods name the
-    cause. With scheduler-plugins the check looks at their scheduler and controller.
+    cause. Where a leader is elected, the holder of the Lease must run: delete a Lease whose holder is gone. With
+    scheduler-plugins the check looks at their scheduler and controller.
     """
     gang = facts.expectations.gang
     expected = [ref for ref, component in facts.expectations.workloads.items() if component == gang.name]

@@ -12,6 +12,7 @@ from kubeflow_volcano.validators.core.outcome import Outcome, Severity, Status
 from kubeflow_volcano.validators.core.resources import JOBS, PODS
 from kubeflow_volcano.validators.subjects import pods, services, simulation, workloads
 from kubeflow_volcano.validators.subjects.issues import judged, verdict
+from kubeflow_volcano.validators.subjects.leases import LEASES
 from kubeflow_volcano.validators.subjects.workloads import READS
 
 __all__ = ["CHECKS"]
@@ -48,12 +49,13 @@ def _of_pods(facts: Facts, check_id: str, claim: str, expected: str) -> Outcome:
     return verdict(found, looked_at, claim=claim, expected=expected)
 
 
-@check("C2", "deployments-available", severity=Severity.BLOCKER, reads=_WORKLOADS)
+@check("C2", "deployments-available", severity=Severity.BLOCKER, reads=(*_WORKLOADS, LEASES))
 def deployments(facts: Facts) -> Outcome:
     """Every Deployment has all its replicas available, in its newest revision.
 
     If one of its pods has a cause of its own (image, crash, no node), that check reports it and this one follows it.
-    Otherwise `kubectl describe deployment` and the events of its ReplicaSet say why pods are not created.
+    Otherwise `kubectl describe deployment` and the events of its ReplicaSet say why pods are not created. A program
+    that waits for a leader that is gone does nothing: delete the Lease.
     """
     return _of_kind(facts, "C2", "Deployment", "updated and available replicas equal spec.replicas")
 

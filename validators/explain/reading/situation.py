@@ -20,7 +20,7 @@ from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.validators.core.expectations import SCHEDULER, Expectations
 from kubeflow_volcano.validators.core.facts import Facts, Unread
-from kubeflow_volcano.validators.core.resources import CLUSTER_RUNTIMES
+from kubeflow_volcano.validators.core.resources import CLUSTER_RUNTIMES, DEPLOYMENTS
 from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.explain.creation.controllers import controllers_of
 from kubeflow_volcano.validators.explain.kinds import JOBSETS, KINDS, RUNTIMES, Kind
@@ -29,6 +29,7 @@ from kubeflow_volcano.validators.explain.reading import creation
 from kubeflow_volcano.validators.explain.reading.queries import KINDS_READ, Query, list_objects
 from kubeflow_volcano.validators.explain.scheduling.volcano import PODGROUPS
 from kubeflow_volcano.validators.subjects.crds import DISCOVERY
+from kubeflow_volcano.validators.subjects.leases import LEASES, leases_of
 from kubeflow_volcano.validators.subjects.pods import POD_NOTES, notes
 
 __all__ = ["assemble", "read_situation", "rules"]
@@ -57,7 +58,13 @@ def rules(namespace: str) -> tuple[Rule, ...]:
     """Permissions to explain any job of the namespace."""
     jobs = (Rule("get", kind.resource.partition(".")[2], kind.plural, namespace) for kind in KINDS.values())
     lists = {query.rule for kind in KINDS.values() for query in _queries(kind, namespace)}
-    return (*jobs, Rule("get", "", "pods/log", namespace), *sorted(lists, key=str), *creation.rules(namespace))
+    logs = Rule("get", "", "pods/log", namespace)
+    leases = {
+        Rule("get", "coordination.k8s.io", "leases", item.namespace)
+        for item in lists
+        if item.plural_group == DEPLOYMENTS
+    }
+    return (*jobs, logs, *sorted(lists | leases, key=str), *creation.rules(namespace))
 
 
 def read_situation(cluster: Cluster, namespace: str, name: str, kind: str = "") -> Situation:
@@ -87,7 +94,10 @@ def read_situation(cluster: Cluster, namespace: str, name: str, kind: str = "") 
         time.time(),
         objects=objects,
         unread=unread,
-        found={DISCOVERY: {PODGROUP[0]: served}},
+        found={
+            DISCOVERY: {PODGROUP[0]: served},
+            LEASES: leases_of(cluster, objects["deployments.apps"]),
+        },
     )
     found = assemble(chosen, obj, facts)
     if found.state is State.WAITING or (found.state is State.STARTED and len(found.pods) < found.job.wanted):
