@@ -36,7 +36,7 @@ from kubeflow_volcano.validators.explain.scheduling.preemption import preemption
 from kubeflow_volcano.validators.explain.scheduling.queues import queue
 from kubeflow_volcano.validators.explain.scheduling.schedulers import gates, scheduler
 from kubeflow_volcano.validators.explain.scheduling.shares import guarantees, share
-from kubeflow_volcano.validators.subjects.leases import abandoned
+from kubeflow_volcano.validators.subjects.gang.leases import abandoned
 
 __all__ = ["STAGES", "explain"]
 

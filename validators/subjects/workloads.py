@@ -13,9 +13,9 @@ from kubeflow_volcano.validators.core.facts import Facts, Read
 from kubeflow_volcano.validators.core.outcome import Cause, Status
 from kubeflow_volcano.validators.core.resources import DAEMON_SETS, DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS
 from kubeflow_volcano.validators.subjects import pods
+from kubeflow_volcano.validators.subjects.gang.leases import abandoned
 from kubeflow_volcano.validators.subjects.interception import in_the_way, named_in
 from kubeflow_volcano.validators.subjects.issues import Issue, age, judged
-from kubeflow_volcano.validators.subjects.leases import abandoned
 from kubeflow_volcano.validators.subjects.outages import nodes_of
 from kubeflow_volcano.validators.subjects.ownership import as_owned, workload_of
 

@@ -33,13 +33,13 @@ from kubeflow_volcano.validators.core.outcome import (
 from kubeflow_volcano.validators.core.resources import CONFIGMAPS, DEPLOYMENTS, QUEUES
 from kubeflow_volcano.validators.subjects import crds, workloads
 from kubeflow_volcano.validators.subjects.gang import scheduler_configuration
+from kubeflow_volcano.validators.subjects.gang.leases import LEASES
 from kubeflow_volcano.validators.subjects.gang.operator_flags import container_of
 from kubeflow_volcano.validators.subjects.gang.queue_opening import open_command
 from kubeflow_volcano.validators.subjects.gang.scheduler_configuration import Unusable
 from kubeflow_volcano.validators.subjects.gang.scheduler_correction import correction
 from kubeflow_volcano.validators.subjects.issues import verdict
 from kubeflow_volcano.validators.subjects.kubectl import patch, pointer
-from kubeflow_volcano.validators.subjects.leases import LEASES
 
 __all__ = ["CHECKS"]
 

@@ -11,8 +11,8 @@ from kubeflow_volcano.validators.core.facts import Facts, Read
 from kubeflow_volcano.validators.core.outcome import Outcome, Severity, Status
 from kubeflow_volcano.validators.core.resources import JOBS, PODS
 from kubeflow_volcano.validators.subjects import pods, services, simulation, workloads
+from kubeflow_volcano.validators.subjects.gang.leases import LEASES
 from kubeflow_volcano.validators.subjects.issues import judged, verdict
-from kubeflow_volcano.validators.subjects.leases import LEASES
 from kubeflow_volcano.validators.subjects.workloads import READS
 
 __all__ = ["CHECKS"]

@@ -29,7 +29,7 @@ from kubeflow_volcano.validators.explain.reading import creation
 from kubeflow_volcano.validators.explain.reading.queries import KINDS_READ, Query, list_objects
 from kubeflow_volcano.validators.explain.scheduling.volcano import PODGROUPS
 from kubeflow_volcano.validators.subjects.crds import DISCOVERY
-from kubeflow_volcano.validators.subjects.leases import LEASES, leases_of
+from kubeflow_volcano.validators.subjects.gang.leases import LEASES, leases_of
 from kubeflow_volcano.validators.subjects.pods import POD_NOTES, notes
 
 __all__ = ["assemble", "read_situation", "rules"]

@@ -11,7 +11,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.validators.checks.volcano import volcano
 from kubeflow_volcano.validators.checks.workloads import workloads
 from kubeflow_volcano.validators.core.outcome import Status
-from kubeflow_volcano.validators.subjects.leases import LEASES, abandoned, leases_of
+from kubeflow_volcano.validators.subjects.gang.leases import LEASES, abandoned, leases_of
 from tests.samples.facts import NOW, deployment, facts, pod
 
 SCHEDULER = "volcano-system/volcano-scheduler"
