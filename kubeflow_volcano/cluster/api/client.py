@@ -13,7 +13,7 @@ from typing import Any, Self
 from kubeflow_volcano.cluster.api import credentials
 from kubeflow_volcano.cluster.api.connection import BRIEF, BRIEF_LIST, WHOLE, Connection
 from kubeflow_volcano.cluster.api.discovery import AGGREGATED, Kinds, Resource, aggregated, root, stale_versions
-from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
+from kubeflow_volcano.cluster.api.errors import ApiError, NotServed, odd_answers
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem, Unreachable
@@ -73,7 +73,9 @@ class Cluster(Connection):
     @cached_property
     def version(self) -> Mapping[str, str]:
         """Answer of /version. Use `gitVersion`: major and minor may be empty."""
-        return dict(self.request("GET", "/version", deadline=Deadline(_VERSION_SECONDS)))
+        answer = self.request("GET", "/version", deadline=Deadline(_VERSION_SECONDS))
+        with odd_answers("its version"):
+            return dict(answer)
 
     # discovery
 
@@ -97,19 +99,22 @@ class Cluster(Connection):
             if error.status == HTTPStatus.NOT_FOUND:
                 return {}
             raise
-        found = {
-            item["kind"]: Resource(
-                api_version, item["kind"], item["name"], item["namespaced"], frozenset(item.get("verbs") or ())
-            )
-            for item in answer["resources"]
-            if "/" not in item["name"]
-        }
+        with odd_answers("discovery"):
+            found = {
+                item["kind"]: Resource(
+                    api_version, item["kind"], item["name"], item["namespaced"], frozenset(item.get("verbs") or ())
+                )
+                for item in answer["resources"]
+                if "/" not in item["name"]
+            }
         self._discovered[api_version] = found
         return found
 
     def all_kinds(self) -> Kinds | None:
         """The kinds that the server serves now in all groups but core; None if it lacks aggregated discovery."""
-        found = aggregated(self.request("GET", "/apis", accept=AGGREGATED))
+        answer = self.request("GET", "/apis", accept=AGGREGATED)
+        with odd_answers("discovery"):
+            found = aggregated(answer)
         self._discovered |= found or {}
         return found
 

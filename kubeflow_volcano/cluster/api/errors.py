@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any
 
 from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.retries import retry_after_seconds
 
-__all__ = ["UNTRUSTED", "ApiError", "NotServed", "from_response"]
+__all__ = ["UNTRUSTED", "ApiError", "NotServed", "from_response", "odd_answers"]
 
 UNTRUSTED = "NotTrusted"
 """Reason of an error without an answer: one side rejects the other's certificate. Not transient."""
@@ -86,11 +87,29 @@ def from_response(status: int, headers: Mapping[str, str], body: bytes) -> ApiEr
         parsed: Any = read_json(body)
     except ValueError:
         parsed = None
-    if not isinstance(parsed, dict):
+    if not isinstance(parsed, dict) or not isinstance(parsed.get("details") or {}, dict):
         parsed = {"message": body[:300].decode("utf-8", "replace").strip()}
     details = parsed.get("details") or {}
-    causes = tuple(str(cause.get("message", "")) for cause in details.get("causes") or ())
+    causes = tuple(str(cause.get("message", "")) for cause in _mappings(details.get("causes")))
     after = headers.get("Retry-After") or details.get("retryAfterSeconds")
     message = str(parsed.get("message") or f"HTTP status {status}")
     reason = str(parsed.get("reason") or "Unknown")
     return ApiError(status, reason, message, retry_after=retry_after_seconds(after), causes=causes)
+
+
+def _mappings(value: Any) -> list[Mapping[str, Any]]:
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
+
+
+@contextmanager
+def odd_answers(about: str) -> Iterator[None]:
+    """Around the reading of an answer: one of another shape is not from an API server.
+
+    Raises:
+        ApiError: it is.
+    """
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        text = f"its answer about {about} has another shape, so it is not from an API server ({error!r})"
+        raise ApiError(200, "OddAnswer", text) from error

@@ -123,7 +123,7 @@ def _read(address: str, target: Path, deadline: Deadline, progress: Progress) ->
     request = urllib.request.Request(without_credentials(address), headers=headers)  # noqa: S310  http(s) by schema
     reported = time.monotonic()
     with opener().open(request, timeout=_READ_SECONDS) as answer, target.open("wb") as file:
-        length = answer.headers.get("Content-Length")
+        length = announced if (announced := answer.headers.get("Content-Length", "")).isdecimal() else None
         while chunk := answer.read1(_CHUNK):  # read() waits until a whole chunk is there, past any deadline
             file.write(chunk)
             if file.tell() > MOST_BYTES:

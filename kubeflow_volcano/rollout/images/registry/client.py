@@ -196,12 +196,12 @@ class Registry:
     def _ask(self, address: str, method: str, headers: Mapping[str, str]) -> tuple[Answer, Mapping[str, str], bytes]:
         if self._rate and not self._rate.turn():
             return Answer(0, error="interrupted"), {}, b""
-        request = urllib.request.Request(  # noqa: S310  the scheme is checked below or our own
-            address, method=method, headers={"User-Agent": "kubeflow-volcano", **headers}
-        )
-        if request.type not in {"http", "https"}:
+        if not address.startswith(("http://", "https://")):
             return Answer(0, error="the URL of its token service is not http or https"), {}, b""
         try:
+            request = urllib.request.Request(  # noqa: S310  the scheme is checked above
+                address, method=method, headers={"User-Agent": "kubeflow-volcano", **headers}
+            )
             with self._opener.open(request, timeout=self._timeout) as reply:
                 return Answer(reply.status), dict(reply.headers), reply.read(_MAX_TOKEN_BYTES)
         except urllib.error.HTTPError as error:
@@ -210,7 +210,7 @@ class Registry:
                 own = is_same_place(address, error.url or "")
                 pause = retry_after_seconds(error.headers.get("Retry-After")) or 0.0
                 return Answer(error.code, pause), dict(error.headers) if own else {}, b""
-        except (OSError, HTTPException) as error:
+        except (OSError, HTTPException, ValueError) as error:  # ValueError: an address that is none
             reason = getattr(error, "reason", error)
             untrusted = isinstance(reason, ssl.SSLCertVerificationError)
             return Answer(0, error=str(reason) or type(reason).__name__, untrusted=untrusted), {}, b""

@@ -503,3 +503,14 @@ def test_a_registry_that_requires_a_sign_in_is_asked_with_the_login_of_the_inven
     for problem in result.problems():
         assert "image_mirror_credentials" in problem.todo or "was not asked" in problem.found
         assert "wrong" not in str(problem)
+
+
+@pytest.mark.parametrize("realm", ["foo", "http://[", "file:///etc/passwd", "http://a b/"])
+def test_a_token_service_without_a_usable_address_is_an_error(monkeypatch: pytest.MonkeyPatch, realm: str) -> None:
+    registry = Registry(None)
+    refused = Answer(401), {"WWW-Authenticate": f'Bearer realm="{realm}"'}
+    monkeypatch.setattr(registry, "_manifest", lambda _image: refused)
+    image = ImageName.parse("registry.lan/a:1")
+    assert image is not None
+    answer = registry.head(image)
+    assert (answer.status, bool(answer.error)) == (0, True)
