@@ -319,7 +319,7 @@ def _pulling(found: Issue, noted: PodNotes, pod: Object, facts: Facts) -> Issue:
         found,
         reason="ImagePulling",
         message=found.message + note,
-        todo="wait if the image is large; otherwise read in the log of the container runtime why it begins anew: a "
+        todo="wait if the image is large; otherwise read in the log of the container runtime why it begins again: a "
         "connection that is cut again and again is no failed pull to it.",
         looks=(f"ssh {node} {shlex.quote('journalctl -u containerd --since -10min')}",),
     )

@@ -24,7 +24,7 @@ _ENDED = frozenset({"Succeeded", "Failed"})
 
 @lru_cache(maxsize=4)
 def counted_elsewhere(facts: Facts) -> frozenset[str]:
-    """Names that no node tells of, of which a pod on a node got some, or which the scheduler's plugin looks after."""
+    """Names that no node reports, of which a pod on a node got some, or which the scheduler's plugin looks after."""
     told: set[str] = set()
     for node in facts.all("nodes"):
         status = node.get("status", {})
@@ -43,7 +43,7 @@ def counted_elsewhere(facts: Facts) -> frozenset[str]:
 
 
 def devices(situation: Situation) -> Iterator[Finding]:
-    """The pods want such a resource, of which only the scheduler knows whether any is free: its word is told."""
+    """The pods want such a resource, of which only the scheduler knows whether any is free: its message is shown."""
     names = counted_elsewhere(situation.facts)
     waiting = {pod["metadata"]["name"]: pod for pod in situation.unplaced}
     wanted = sorted({name for pod in waiting.values() for name in pod_requests(pod["spec"]) if name in names})
@@ -56,10 +56,10 @@ def devices(situation: Situation) -> Iterator[Finding]:
     ]
     yield finding(
         "DevicesNotCounted",
-        f"the pods request {', '.join(wanted)}, which nodes do not tell of: the scheduler counts it by books of its "
+        f"the pods request {', '.join(wanted)}, which nodes do not report: the scheduler counts it by books of its "
         "own, and whether any is free is not known here.",
         needed="devices that the scheduler finds free on one node.",
-        todo="do what the scheduler says below: often one pod wants more cards than a node has, or a card is shared "
+        todo="do what the scheduler says below: often one pod requests more cards than a node has, or a card is shared "
         "already.",
         objects=[Ref.of(pod) for pod in waiting.values()],
         details=said,

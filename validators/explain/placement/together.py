@@ -1,6 +1,6 @@
 """Too little room for as many pods as must start together, although there is a node for each of them.
 
-Rules: those of filters.py and limits.py; JobReady of Volcano asks for minMember of them, v1.8.0 to v1.15.1.
+Rules: those of filters.py and limits.py; JobReady of Volcano needs minMember of them, v1.8.0 to v1.15.1.
 """
 
 from __future__ import annotations

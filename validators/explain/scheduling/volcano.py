@@ -59,7 +59,7 @@ def plugins(facts: Facts) -> Mapping[str, Mapping[str, Any]]:
 
 
 def enqueues(facts: Facts) -> bool:
-    """Whether action enqueue admits PodGroups, by what their minResources ask for; assumed where it is unknown.
+    """Whether action enqueue admits PodGroups, by what their minResources request; assumed where it is unknown.
 
     Without it, allocate takes them as they come, and only what pods hold counts (pickUpQueuesAndJobs of
     pkg/scheduler/actions/allocate, v1.8.0 to v1.15.1).

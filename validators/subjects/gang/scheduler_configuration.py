@@ -94,7 +94,9 @@ def faults(configuration: Configuration, version: str) -> Iterator[Fault]:
         text = f"Volcano {version} does not know action {action}, and ignores the whole configuration because of it"
         yield Fault("ActionUnknown", f"{text}.{did_you_mean(action, [word])}" if word else text, fails=True)
     if plugins.get("drf", {}).get("enableHierarchy") is True and "proportion" in plugins:
-        text = "plugin drf with enableHierarchy stands beside proportion, so Volcano ignores the whole configuration"
+        text = (
+            "plugin drf with enableHierarchy is configured with proportion, so Volcano ignores the whole configuration"
+        )
         yield Fault("Contradiction", text, fails=True)
     meant = unknown_plugins(configuration, version)
     for reason, text in gang_faults(configuration):
