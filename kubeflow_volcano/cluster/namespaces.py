@@ -1,6 +1,6 @@
 """What keeps namespaces from being deleted, asked before one is created or deleted.
 
-A namespace ends when its controller has deleted all that is in it and nobody's finalizer is left on it
+A namespace ends when its controller has deleted all that is in it and no finalizer is left on it
 (kubernetes, pkg/controller/namespace/deletion/namespaced_resources_deleter.go). What the caller may not read is
 unknown, and is no obstacle.
 """
@@ -112,8 +112,8 @@ def _without_controller(cluster: Cluster) -> Iterator[Obstacle]:
         yield Obstacle(
             CONTROLLER,
             f"{CONTROLLER} was renewed last at {renewed}: no kube-controller-manager acts, which deletes namespaces",
-            "start kube-controller-manager; if it runs with --leader-elect=false, delete this Lease, which nobody "
-            "renews then.",
+            "start kube-controller-manager; if it runs with --leader-elect=false, delete this Lease, which is "
+            "not renewed then.",
         )
 
 

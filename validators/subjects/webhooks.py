@@ -94,7 +94,7 @@ _SERVING: Mapping[str, tuple[str, ...]] = {
 }
 """By a CRD of their component, the Secrets with which webhooks are served and in which no authority's key is, as the
 manifests of the releases name them. Those that the training operator, Trainer and JobSet write have one (ca.key;
-open-policy-agent/cert-controller, pkg/rotator), and so have cert-manager's and Istio's: nobody may read these here."""
+open-policy-agent/cert-controller, pkg/rotator), and so have cert-manager's and Istio's: no check reads these."""
 
 
 def _homes(facts: Facts) -> Mapping[str, frozenset[str]]:

@@ -70,7 +70,7 @@ _SIMILARITY_OF_NAMES = 0.88
 """As above of a whole name whose prefix is none: `kubflow_profile` has 0.97, `kubernetes_version` 0.69."""
 
 _WORDS = ("backup", "bundle", "plan", "preflight", "restore", "uninstall", "upgrade", "validation")
-"""Prefixes that are words: `backups_directory` may well be somebody else's variable."""
+"""Prefixes that are words: `backups_directory` may well be a variable of another collection."""
 
 _VERSION = {"$ref": "#/$defs/version"}
 
