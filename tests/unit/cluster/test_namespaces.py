@@ -180,13 +180,13 @@ def test_a_namespace_that_no_controller_has_looked_at_is_one(server: Any) -> Non
 
 
 @pytest.mark.parametrize(
-    "other",
+    "rest",
     [
-        going(finalizers=["example.com/own"]),
-        going(seconds=10.0),
-        going(status={"conditions": [{"type": "NamespaceContentRemaining", "status": "True", "message": "pods."}]}),
+        {"finalizers": ["example.com/own"]},
+        {"seconds": 10.0},
+        {"status": {"conditions": [{"type": "NamespaceContentRemaining", "status": "True", "message": "pods."}]}},
     ],
 )
-def test_a_namespace_that_stays_for_its_own_reasons_is_none(server: Any, other: Object) -> None:
-    server.on("GET", SPACES, listed(server, other, living()))
+def test_a_namespace_that_stays_for_its_own_reasons_is_none(server: Any, rest: Object) -> None:
+    server.on("GET", SPACES, listed(server, going(**rest), living()))
     assert causes(server) == []

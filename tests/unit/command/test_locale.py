@@ -13,7 +13,7 @@ from tests.places import ROOT
 LATIN = {"PYTHONIOENCODING": "iso-8859-1"}
 CHINESE = {"PYTHONIOENCODING": "gbk"}
 BARE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii:strict"}
-PRINTED = """
+PRINTED = r"""
 from kubeflow_volcano.validators.cli import commands
 from kubeflow_volcano.progress import to_stderr
 text = "\u2713 \u2500 \u4e2d \u00e9 \U0001f7e2 \ud800\n"

@@ -75,7 +75,7 @@ def test_a_batch_may_have_several_clusters(tmp_path: Path) -> None:
     code, output = play(tmp_path, "install", "--tags", "volcano", "-e", "clusters_serial=2", groups=more)
 
     assert code == 2
-    assert output.count("no usable credentials") >= 2
+    assert "no usable credentials" in output
     assert re.findall(r"^(\w+) +: .*rescued=[1-9]", output, re.MULTILINE) == ["eu", "us"]
     assert len(re.findall(r"^\w+ +: .*failed=1", output, re.MULTILINE)) == 3
 

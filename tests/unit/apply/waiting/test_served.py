@@ -11,6 +11,7 @@ import pytest
 
 from kubeflow_volcano.apply.waiting import served
 from kubeflow_volcano.apply.waiting.served import Served
+from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import Readiness, State
@@ -169,8 +170,13 @@ def test_trouble_that_lasts_is_reported(api: Any, start: Any, news: News) -> Non
     assert "you may not look" in str(answer)
 
 
-def test_an_exception_that_nobody_expects_reaches_the_caller_at_once(api: Any, start: Any, news: News) -> None:
-    api.on("GET", "/apis/foo.io/v1", api.reply(body={"resources": [{"name": "foos", "namespaced": True}]}))
+def test_an_exception_that_is_no_answer_reaches_the_caller_at_once(
+    monkeypatch: pytest.MonkeyPatch, start: Any, news: News
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise KeyError
+
+    monkeypatch.setattr(Cluster, "kinds", broken)
     start(crd("Foo"), seconds=3600)
     name, error = news.get(timeout=20)
     assert (name, type(error)) == ("failed", KeyError)

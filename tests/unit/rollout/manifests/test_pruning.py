@@ -16,6 +16,7 @@ from kubeflow_volcano.rollout.manifests.pruning import Uses, mark_used, prune
 from kubeflow_volcano.rollout.manifests.trees import Trees
 
 DAY = 86_400
+KEY = "1" * 64
 
 
 def name(number: int) -> str:
@@ -116,15 +117,15 @@ def test_a_tree_that_is_used_again_counts_as_used_and_its_record_goes_with_it(tm
         return folder
 
     trees = Trees(tmp_path / "trees")
-    tree = trees.make("key", fill)
+    tree = trees.make(KEY, fill)
     os.utime(tree, (0, 0))
-    assert Trees(tmp_path / "trees").made_from("key") == tree
+    assert Trees(tmp_path / "trees").made_from(KEY) == tree
     assert time.time() - tree.stat().st_mtime < DAY
     del trees
     os.utime(tree, (0, 0))
     prune(tmp_path, silent)
     assert not tree.exists()
-    assert not (tmp_path / "trees/index/key").exists()
+    assert not (tmp_path / "trees/index" / KEY).exists()
 
 
 @pytest.mark.parametrize("linked", ["renders", "trees", "trees/index", "downloads"])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano import strict_yaml
+from kubeflow_volcano import foreign
 from kubeflow_volcano.rollout.settings.hosts import (
     node_name,
     node_paths,
@@ -180,7 +180,7 @@ def test_groups_of_other_tools_are_known_by_name_and_told_with_what_to_write(
     assert ini in problem.todo
     written = re.search(r"As YAML: (.*)\.$", problem.todo)
     assert written
-    added = strict_yaml.parse(written[1].encode(), "advice")[0]
+    added = foreign.parse(written[1].encode(), "advice")[0]
     assert added == {
         own: {"children": {name: {}}} for own, name in (item[1:].split(":children] ") for item in ini.split("; "))
     }
