@@ -21,7 +21,7 @@ from kubeflow_volcano.rollout.settings.hosts import (
     validate_node_paths,
 )
 from kubeflow_volcano.rollout.settings.settings import parse
-from kubeflow_volcano.rollout.settings.variables import SECRETS, is_public, unread
+from kubeflow_volcano.rollout.settings.variables import NOT_IN_RESULTS, SECRETS, is_public, unread
 from kubeflow_volcano.text import few
 from kubeflow_volcano.validators.checks import CHECKS
 from kubeflow_volcano.validators.hosts import CHECKS as HOST_CHECKS
@@ -57,7 +57,7 @@ class ActionModule(Action):
             show(f"left alone, because they are in neither control_plane nor nodes: {few(left)}")
         if of_hosts and (foreign := unread(self.variables)):
             show(f"not read, because they are no variables of kubeflow_volcano.platform: {few(foreign)}")
-        public = [name for name in variables if is_public(name) and name not in SECRETS]
+        public = [name for name in variables if is_public(name) and name not in NOT_IN_RESULTS]
         return {
             "settings": {name: without_logins(variables[name]) for name in public},
             "components": [component.name for component in settings.components],

@@ -20,7 +20,7 @@ try:
     from kubeflow_volcano.problems import ProblemsError
     from kubeflow_volcano.redaction import MASKED, without_logins
     from kubeflow_volcano.rollout.settings.settings import Settings, parse
-    from kubeflow_volcano.rollout.settings.variables import SECRETS, is_public
+    from kubeflow_volcano.rollout.settings.variables import NOT_IN_RESULTS, is_public
     from kubeflow_volcano.text import visible
 except ImportError as error:
     message = (
@@ -111,7 +111,7 @@ class Action(ActionBase):
 
     def settings_with_secrets(self, settings: Mapping[str, Any]) -> Settings:
         """Settings of kfv_settings, with the secrets that its result leaves out, straight from the inventory."""
-        found = {**settings, **{name: self.variables[name] for name in SECRETS if name in self.variables}}
+        found = {**settings, **{name: self.variables[name] for name in NOT_IN_RESULTS if name in self.variables}}
         for name, shown in settings.items():
             if MASKED in str(shown) and name in self.variables:
                 own = self.variables[name]

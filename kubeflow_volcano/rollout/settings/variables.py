@@ -19,6 +19,7 @@ from kubeflow_volcano.redaction import without_logins
 from kubeflow_volcano.text import did_you_mean, most_similar
 
 __all__ = [
+    "NOT_IN_RESULTS",
     "PREFIXES",
     "SECRETS",
     "GivenPath",
@@ -53,6 +54,9 @@ PREFIXES = (
 
 SECRETS = ("image_mirror_credentials", "kubeflow_connectors", "kubeflow_user_password", "kubeflow_users")
 """Variables whose values no message and no result of a plugin contains."""
+
+NOT_IN_RESULTS = (*SECRETS, "kubeflow_patches")
+"""Variables that no result of a plugin contains, because Ansible prints results with -v. Any patch may set a secret."""
 
 GivenPath: TypeAlias = Annotated[Path, Parsed(lambda text: Path(text).expanduser())]
 """A path in which ~ is expanded."""

@@ -24,6 +24,7 @@ class ActionModule(Action):
         settings = self.settings_with_secrets(arguments["settings"])
         assert settings.source.startswith("http://me:hunter2@"), "the login is lost"
         assert settings.kustomize_mirrors == ("http://me:hunter2@127.0.0.1:9",), "the login is lost"
+        assert "katib" in settings.patches, "the patch is lost"
         return {}
 """
 
@@ -153,6 +154,11 @@ def test_logins_in_addresses_are_in_no_output_and_still_reach_the_task_that_need
         {"kfv_passed": {"settings": "{{ found.settings }}"}},
     ]
     (inventory / "action_plugins").mkdir()
+    patch = {
+        "target": {"kind": "Deployment", "name": "katib-ui"},
+        "patch": {"metadata": {"annotations": {"a": "hunter2"}}},
+    }
+    say(inventory, "host_vars/localhost", kubeflow_patches={"katib": [patch]}, kubeflow_profile="full")
     (inventory / "action_plugins/kfv_passed.py").write_text(PASSED, "utf-8")
     (inventory / "play.yml").write_text(json.dumps([{"hosts": "localhost", "gather_facts": False, "tasks": tasks}]))
     done = subprocess.run(
