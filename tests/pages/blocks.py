@@ -90,7 +90,7 @@ class Block:
     @property
     def is_understood(self) -> bool:
         """Whether the comment above it, if any, is one of those that this module knows."""
-        known = {"sh": (_NOT_RUN, _EXITS), "yaml": (re.compile("part of a (?:catalog|manifest)"),)}.get(
+        known = {"sh": (_NOT_RUN, _EXITS), "yaml": (re.compile("part of a (?:catalog|chart|manifest)"),)}.get(
             self.language, ()
         )
         return not self.note or any(pattern.fullmatch(self.note) for pattern in known)
