@@ -1,7 +1,7 @@
 # The front door. `make help` lists the verbs.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help rehearse rehearsal-down test-hosts test-hosts-down validate gang-demo unit test test-all test-faults test-machines bench lint
+.PHONY: help rehearse rehearsal-down test-hosts test-hosts-down validate gang-demo generate translations unit test test-all test-faults test-machines bench lint
 
 PLAYBOOK := .venv/bin/ansible-playbook
 INVENTORY ?= inventory/rehearsal
@@ -39,6 +39,14 @@ validate: ## judge a cluster that is there already: make validate INVENTORY=inve
 gang-demo: ## show what gang scheduling changes, scenario by scenario, each beside its control: SCENARIO=two-jobs
 	@requirements/setup.sh run
 	$(PLAYBOOK) -i $(INVENTORY) playbooks/{rehearsal,install,gang_demo}.yml $(if $(SCENARIO),-e '{"gang_demo_scenarios": ["$(SCENARIO)"]}')
+
+generate: ## write what follows from other files: pages, files of roles, verdicts on recorded clusters; then look at git diff
+	@requirements/setup.sh dev
+	.venv/bin/python -m tests.generate
+
+translations: ## list the texts that have no translation
+	@requirements/setup.sh dev
+	.venv/bin/python -m tests.wording
 
 unit: ## the unit tests alone, without root: make unit TESTS=tests/unit/apply
 	@requirements/setup.sh dev
@@ -79,5 +87,6 @@ lint: ## check style, types, playbooks, shell and the collection; every tool run
 	run yamllint --strict .; \
 	run ansible-lint --offline; \
 	run .venv/bin/python -m tests.sanity; \
+	run .venv/bin/python -m tests.generate --check; \
 	run shellcheck .ci/run requirements/setup.sh tests/run.sh tests/hosts/lab/boot.sh tests/hosts/lab/rootfs/finish.sh; \
 	exit $$status

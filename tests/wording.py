@@ -1,31 +1,33 @@
 """Every text of the validators that people read, found in the source, for translations.
 
-    python -m tests.wording [LANGUAGE]
+    python -m tests.wording [LANGUAGE] [--release]
 
-lists what has no translation (Chinese by default): labels of reports, claims and remedies of checks, and the texts in
-the code of checks, with the expressions of f-strings in braces.
+lists what has no translation (Chinese by default) and is shown in English: labels of reports, claims and remedies of
+checks, remedies of symptoms, and the texts in the code of checks, with the expressions of f-strings in braces.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+from kubeflow_volcano.catalog.symptoms.read import symptoms
 from kubeflow_volcano.validators.cli.manual import ALL_CHECKS
 from kubeflow_volcano.validators.core.check import FAMILIES
 from kubeflow_volcano.validators.core.consequences import NOT_NEEDED, REASON
 from kubeflow_volcano.validators.core.outcome import Severity, Status
 from kubeflow_volcano.validators.core.results import Verdict
-from kubeflow_volcano.validators.language.catalog import catalog_of
+from kubeflow_volcano.validators.language.catalog import ENGLISH, LANGUAGES, catalog_of
 from kubeflow_volcano.validators.language.translation import untranslated
 from kubeflow_volcano.validators.report.summary import WORDS
 from tests.places import ROOT
 
-__all__ = ["claims", "labels", "messages", "missing_labels", "missing_messages", "missing_texts", "remedies"]
+__all__ = ["claims", "labels", "missing_labels", "missing_messages", "missing_texts", "remedies"]
 
 _REPORT = ROOT / "validators" / "report"
 _RENDERINGS = tuple(
@@ -88,8 +90,10 @@ def claims() -> list[str]:
 
 
 def remedies() -> list[str]:
-    """What is said about each check, by paragraph."""
-    return [" ".join(part.split()) for item in ALL_CHECKS for part in item.remedy.split("\n\n")]
+    """What is said about each check, by paragraph, and about each known symptom."""
+    said = [" ".join(part.split()) for item in ALL_CHECKS for part in item.remedy.split("\n\n")]
+    known = symptoms()
+    return [*said, *(f"Cause: {item.cause}." for item in known), *(item.todo for item in known)]
 
 
 def messages() -> list[str]:
@@ -159,10 +163,18 @@ def missing_texts(texts: Iterable[str], language: str) -> list[str]:
     return [text for text in texts if untranslated(text, language)]
 
 
+def main(arguments: Sequence[str]) -> int:
+    """List what has no translation; returns the exit code, 1 if a release lacks something."""
+    parser = argparse.ArgumentParser(prog="python -m tests.wording", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("language", nargs="?", default="zh", choices=sorted(set(LANGUAGES) - {ENGLISH}))
+    parser.add_argument("--release", action="store_true", help="only what a release must have: labels and claims")
+    options = parser.parse_args(arguments)
+    found = [*missing_labels(options.language), *missing_texts(claims(), options.language)]
+    if not options.release:
+        found += [*missing_texts(remedies(), options.language), *missing_messages(options.language)]
+    sys.stdout.writelines(f"{text}\n" for text in found)
+    return int(options.release and bool(found))
+
+
 if __name__ == "__main__":
-    for line in (
-        *missing_labels(*(sys.argv[1:] or ["zh"])),
-        *missing_texts([*claims(), *remedies()], *(sys.argv[1:] or ["zh"])),
-        *missing_messages(*(sys.argv[1:] or ["zh"])),
-    ):
-        sys.stdout.write(f"{line}\n")
+    sys.exit(main(sys.argv[1:]))

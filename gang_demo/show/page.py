@@ -1,6 +1,7 @@
-"""docs/scenarios.md: every scenario with its outcome. `python -m gang_demo.show.page FILE` regenerates it.
+"""docs/scenarios.md: every scenario with its outcome, from the outcomes and pictures of one run, kept beside it.
 
-FILE is the gang-demo.json of a run of all scenarios; without it, the kept outcomes beside the page are used.
+`python -m gang_demo.show.page FILE` keeps those of another run: FILE is its gang-demo.json. `make generate` then writes
+the page.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ Each case runs in namespaces of its own, which are deleted afterwards. It is jud
 
 The manifests contain what a case creates, in order; some objects are created a moment after the others. Simulated pods end by an annotation of the rehearsal cluster.
 
-`.venv/bin/python -m gang_demo.show.page` generates this page from the scenarios and the outcomes of one run. {measured}
+`make generate` writes this page from the scenarios and the outcomes of one run. {measured}
 
 | scenario | |
 |---|---|
@@ -137,23 +138,21 @@ class _Indented(yaml.SafeDumper):
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the page and, given a document, the outcomes and pictures beside it; returns the exit code."""
-    root = Path(__file__).resolve().parents[2]
-    kept = root / DIRECTORY / "outcomes.json"
-    document = read_json(Path(arguments[0]).read_text("utf-8") if arguments else kept.read_text("utf-8"))
-    if arguments:
-        if missing := {case.name for case in CASES} - {item["case"] for item in document["outcomes"]}:
-            sys.stderr.write(f"{arguments[0]} lacks {', '.join(sorted(missing))}; the page needs a run of all cases.\n")
-            return 2
-        kept.parent.mkdir(exist_ok=True)
-        for name, items in read(document["outcomes"]).items():
-            (kept.parent / f"{name}.svg").write_text(draw(items), "utf-8")
-        for item in document["outcomes"]:
-            item["events"] = []  # the pictures show them
-        kept.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    for name, (text, _) in manifests(CASES).items():
-        (kept.parent / name).write_text(text, "utf-8")
-    (root / PAGE).write_text(render(document), "utf-8")
+    """Keep the outcomes and pictures of a run of all cases; returns the exit code."""
+    if len(arguments) != 1:
+        sys.stderr.write("usage: python -m gang_demo.show.page FILE, the gang-demo.json of a run of all scenarios\n")
+        return 2
+    document = read_json(Path(arguments[0]).read_text("utf-8"))
+    if missing := {case.name for case in CASES} - {item["case"] for item in document["outcomes"]}:
+        sys.stderr.write(f"{arguments[0]} lacks {', '.join(sorted(missing))}; the page needs a run of all cases.\n")
+        return 2
+    directory = Path(__file__).resolve().parents[2] / DIRECTORY
+    directory.mkdir(exist_ok=True)
+    for name, items in read(document["outcomes"]).items():
+        (directory / f"{name}.svg").write_text(draw(items), "utf-8")
+    for item in document["outcomes"]:
+        item["events"] = []  # the pictures show them
+    (directory / "outcomes.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
     return 0
 
 

@@ -1,7 +1,4 @@
-"""The catalog for reading: docs/releases.md, and the supported versions in README.md.
-
-`python -m kubeflow_volcano.catalog.document` writes both.
-"""
+"""The catalog for reading: docs/releases.md, and the supported versions in README.md; `make generate` writes both."""
 
 from __future__ import annotations
 
@@ -23,14 +20,14 @@ FRONT_PAGES: Mapping[Path, Sequence[str]] = {
 }
 """Pages with the table of supported versions, between two marks, and its heads."""
 
-_BEGIN, _END = "<!-- versions: python -m kubeflow_volcano.catalog.document -->\n", "<!-- end of versions -->\n"
+_BEGIN, _END = "<!-- versions: make generate -->\n", "<!-- end of versions -->\n"
 
 _PLUGINS = "scheduler-plugins"
 
 _HEAD = f"""\
 # Releases
 
-The contents of `kubeflow_volcano/catalog`, written by `.venv/bin/python -m kubeflow_volcano.catalog.document`; do not edit `{DOCUMENT}` by hand.
+The contents of `kubeflow_volcano/catalog`, written by `make generate`; do not edit `{DOCUMENT}` by hand.
 
 **Kubernetes**: versions below the range are refused; versions above it are refused where the range has an end. **Tested**: from the minor that the release targets to the newest that upstream tests ran on; a roll-out to any other version warns. **Volcano**: the compatible versions; the first is the default of `volcano_version`. **Images**: of workloads, by the catalog; `image_mirror_catalog_overrides` uses the replacements of those that are gone, and a roll-out with an image that is gone without one is refused. Install components outside upstream's example by name (`kubeflow_components`)."""  # noqa: E501  paragraphs are lines
 
@@ -190,9 +187,3 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
-
-
-if __name__ == "__main__":
-    DOCUMENT.write_text(render(), encoding="utf-8")
-    for front, heads in FRONT_PAGES.items():
-        front.write_text(with_versions(front.read_text(encoding="utf-8"), heads), encoding="utf-8")

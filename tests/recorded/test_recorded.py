@@ -15,7 +15,7 @@ from kubeflow_volcano.validators.core.outcome import Severity, Status
 from tests.recorded.breakages import BREAKAGES
 from tests.recorded.planting import Absent, Planting
 from tests.recorded.recording import CLUSTERS, LIMIT, clusters, load
-from tests.recorded.verdicts import expected, judged, unlike_pass
+from tests.recorded.verdicts import judged
 
 BAD = {Status.FAIL, Status.ERROR}
 
@@ -37,11 +37,6 @@ def test_no_blocker_fails_on_a_healthy_cluster_of_others(name: str) -> None:
         for item in judged(load(name)).values()
         if item.check.severity is Severity.BLOCKER and item.outcome.status in BAD
     } == {}
-
-
-@pytest.mark.parametrize("name", clusters())
-def test_what_the_checks_say_of_it_is_as_reviewed(name: str) -> None:
-    assert unlike_pass(judged(load(name))) == expected(name)
 
 
 @pytest.mark.parametrize("name", clusters())

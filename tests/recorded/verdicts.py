@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import yaml
 
@@ -14,13 +14,14 @@ from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.outcome import Status
 from kubeflow_volcano.validators.core.results import Result
 from kubeflow_volcano.validators.run.judging import Judging
+from tests.places import ROOT
 from tests.recorded.recording import CLUSTERS, clusters, load
 
-__all__ = ["STATIC", "expected", "judged", "unlike_pass"]
+__all__ = ["STATIC", "generated", "judged", "unlike_pass"]
 
 STATIC = tuple(item for item in CHECKS if not item.probe and OWN_ACCESS not in item.reads)
 """Checks that neither probe nor look at who asks."""
-_NOTE = "# What the checks say of this cluster, other than pass: python -m tests.recorded.verdicts writes it.\n"
+_NOTE = "# What the checks say of this cluster, other than pass: `make generate` writes it.\n"
 
 
 def judged(facts: Facts) -> Mapping[str, Result]:
@@ -37,19 +38,8 @@ def unlike_pass(results: Mapping[str, Result]) -> Mapping[str, str]:
     return {id_: f"{item.status} {item.reason}" for id_, item in outcomes.items() if item.status is not Status.PASS}
 
 
-def expected(name: str) -> Mapping[str, str]:
-    """What `unlike_pass` is for the recorded cluster of that name."""
-    found: Mapping[str, str] = yaml.safe_load((CLUSTERS / name / "verdicts.yaml").read_text(encoding="utf-8"))
-    return found
-
-
-def main() -> None:
-    """Write down what the checks say of each recorded cluster today, for a review of the difference."""
-    for name in sys.argv[1:] or clusters():
-        found = unlike_pass(judged(load(name)))
-        text = yaml.safe_dump(dict(found), explicit_start=True, sort_keys=False)
-        (CLUSTERS / name / "verdicts.yaml").write_text(_NOTE + text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+def generated() -> Iterator[tuple[Path, str]]:
+    """For each recorded cluster the file of its verdicts, and what the checks say of it today."""
+    for name in clusters():
+        text = yaml.safe_dump(dict(unlike_pass(judged(load(name)))), explicit_start=True, sort_keys=False)
+        yield (CLUSTERS / name / "verdicts.yaml").relative_to(ROOT), _NOTE + text

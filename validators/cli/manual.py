@@ -1,13 +1,9 @@
-"""Checks described for people: as a list, one by one on a terminal, and all of them as docs/checks.md.
-
-`python -m validators.cli.manual` writes docs/checks.md.
-"""
+"""Checks described for people: as a list, one by one on a terminal, and all of them as docs/checks.md."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 from kubeflow_volcano.validators.checks import CHECKS
 from kubeflow_volcano.validators.checks.meta.meta import RUN
@@ -29,7 +25,7 @@ _WIDTH = 110
 _HEAD = f"""\
 # Checks
 
-What each check claims, and what to do when it fails. `.venv/bin/python -m validators.cli.manual` writes this page from the checks; do not edit `{MANUAL}` by hand. `kubeflow-volcano explain D6` prints the same for one check, and each finding of a report links to this page.
+What each check claims, and what to do when it fails. `make generate` writes this page from the checks; do not edit `{MANUAL}` by hand. `kubeflow-volcano explain D6` prints the same for one check, and each finding of a report links to this page.
 
 A check ends as pass, warn, fail, skip (does not apply, with the reason) or error (could not be evaluated; never counts as passed).
 Its severity says what a failure means: every **blocker** must have been evaluated for a run to pass; **major**, **minor** and **info** are evaluated where possible.
@@ -152,7 +148,3 @@ def _within(namespace: str, code: Callable[[str], str]) -> str:
     if namespace in {HOMES, VOLCANO_HOME}:
         return say(" in {namespace}", namespace=translated(namespace))
     return say(" in {namespace}", namespace=code(namespace)) if namespace else ""
-
-
-if __name__ == "__main__":
-    Path(MANUAL).write_text(render(), encoding="utf-8")

@@ -6,7 +6,6 @@ import pytest
 
 from kubeflow_volcano.catalog.images.limits import Meaning
 from kubeflow_volcano.catalog.symptoms.read import Symptom, recognise, symptoms
-from kubeflow_volcano.validators.language.translation import untranslated
 
 EVERY = symptoms()
 
@@ -73,9 +72,3 @@ def test_what_is_not_known_is_not_guessed() -> None:
     assert recognise("something nobody knows", "pull") is None
     assert recognise("no command specified", "pull") is None
     assert recognise("context deadline exceeded", "create") is None
-
-
-@pytest.mark.parametrize("symptom", EVERY, ids=lambda item: item.id)
-def test_what_is_said_of_each_is_translated(symptom: Symptom) -> None:
-    for text in (f"Cause: {symptom.cause}.", symptom.todo, f"For Pod ns/a, Pod ns/b: {symptom.todo}"):
-        assert untranslated(text, "zh") == []

@@ -1,0 +1,75 @@
+"""Everything in the checkout that follows from something else in it.
+
+    python -m tests.generate [--check]
+
+`make generate` writes what is not up to date, and `git diff` is what is reviewed. With --check (`make lint`) nothing is
+written; what is not up to date is listed, and the exit code is 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from gang_demo.catalogue import CASES
+from gang_demo.show import page
+from kubeflow_volcano.catalog import document
+from kubeflow_volcano.validators.cli import manual
+from kubeflow_volcano.validators.report.document import MANUAL
+from tests.places import ROOT
+from tests.recorded import verdicts
+
+__all__ = ["GENERATORS", "outdated"]
+
+Texts = Iterator[tuple[Path, str]]
+"""Paths in the checkout, and what they are to contain."""
+
+
+def outdated() -> Texts:
+    """The files that do not contain what they are to contain."""
+    for generate in GENERATORS:
+        for path, text in generate():
+            place = ROOT / path
+            if not place.exists() or place.read_text(encoding="utf-8") != text:
+                yield path, text
+
+
+def _checks() -> Texts:
+    yield Path(MANUAL), manual.render()
+
+
+def _catalog() -> Texts:
+    yield document.DOCUMENT, document.render()
+    for front, heads in document.FRONT_PAGES.items():
+        yield front, document.with_versions((ROOT / front).read_text(encoding="utf-8"), heads)
+
+
+def _scenarios() -> Texts:
+    directory = Path(page.DIRECTORY)
+    outcomes = (ROOT / directory / "outcomes.json").read_text(encoding="utf-8")
+    yield Path(page.PAGE), page.render(json.loads(outcomes))
+    for name, (text, _) in page.manifests(CASES).items():
+        yield directory / name, text
+
+
+GENERATORS: Sequence[Callable[[], Texts]] = (_checks, _catalog, _scenarios, verdicts.generated)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write or list the files; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.generate", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; list what is not up to date")
+    check = parser.parse_args(arguments).check
+    found = list(outdated())
+    for path, text in found:
+        sys.stdout.write(f"{path}: not up to date, run `make generate`\n" if check else f"{path}\n")
+        if not check:
+            (ROOT / path).write_text(text, encoding="utf-8")
+    return int(check and bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
