@@ -9,7 +9,6 @@ import base64
 import contextlib
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -21,6 +20,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.connection import TABLE
+from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from tests.integration.breaking import absent, made, patched, settle, turned_off, vanish
 from tests.waiting import until
@@ -128,7 +129,9 @@ def version_lost(at: Broken) -> Iterator[None]:
     """A CRD without the version in which one of its objects is stored."""
     spec = (at.cluster.get(NUMA) or {})["spec"]
     (own,) = spec["versions"]
-    old = {**own, "name": "v0", "storage": True}
+    # Its answers have the column once the API server goes by the CRD with it: discovery is earlier.
+    column = {"name": "stored-in-v0", "type": "string", "jsonPath": ".apiVersion"}
+    old = {**own, "name": "v0", "storage": True, "additionalPrinterColumns": [column]}
     path = at.cluster.resource(NUMA.api_version, NUMA.kind).path("", NUMA.name)
 
     def with_versions(*versions: Object, forget: str = "") -> None:
@@ -140,8 +143,9 @@ def version_lost(at: Broken) -> Iterator[None]:
 
     made = {"apiVersion": f"{spec['group']}/v0", "kind": spec["names"]["kind"], "metadata": {"name": "stored-in-v0"}}
     with_versions({**own, "storage": False}, old)
-    until(lambda: "Numatopology" in at.cluster.kinds(made["apiVersion"]))
-    time.sleep(5)  # the API server goes by a changed CRD some time after its discovery does
+    until(lambda: made["kind"] in at.cluster.kinds(made["apiVersion"]))
+    objects = at.cluster.resource(made["apiVersion"], made["kind"]).path()
+    until(lambda: column["name"] in columns(at.cluster, objects))
     at.cluster.create(made)
     with_versions(own, {**old, "storage": False})
     with_versions(own, forget="v0")
@@ -152,6 +156,15 @@ def version_lost(at: Broken) -> Iterator[None]:
         if live := at.cluster.get(ref):
             at.cluster.delete(ref, uid=live["metadata"]["uid"])
         with_versions(own, forget="v0")
+
+
+def columns(cluster: Cluster, path: str) -> set[str]:
+    """The columns in which the API server shows the objects of a collection; none while it does not serve it."""
+    try:
+        answer = cluster.request("GET", path, query={"limit": "1"}, accept=TABLE)
+    except ApiError:
+        return set()
+    return {column["name"] for column in answer["columnDefinitions"]}
 
 
 def foreign(host: str) -> Mapping[str, str]:

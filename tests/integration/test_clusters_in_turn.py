@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 from collections.abc import Iterator
@@ -21,15 +20,14 @@ from kubeflow_volcano.rehearsal.build.generation import load_generation
 from kubeflow_volcano.rehearsal.build.kept import Tools
 from kubeflow_volcano.rehearsal.build.tools import ensure_tools
 from kubeflow_volcano.rollout.state.lock import LEASE
+from tests.archives import archive_of
 from tests.bench.plane import Plane
 from tests.integration.playing import play, started
-from tests.places import UPSTREAM
 from tests.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(900)]
 
-ARCHIVES = Path(os.environ.get("KFV_TEST_ARCHIVES", UPSTREAM))
-ARCHIVE, NEXT = ARCHIVES / "manifests-1.9.1.tar.gz", ARCHIVES / "manifests-1.10.2.tar.gz"
+ARCHIVE, NEXT = archive_of("1.9.1"), archive_of("1.10.2")
 NAMES = ("first", "second", "third")
 WEBHOOK = Ref("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "", "things")
 OPERATOR = Ref("apps/v1", "Deployment", "kubeflow", "training-operator")

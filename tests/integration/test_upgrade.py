@@ -5,7 +5,6 @@ The archives are those beside the checkout, or in the directory that KFV_TEST_AR
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,15 +25,16 @@ from kubeflow_volcano.rehearsal.build.generation import load_generation
 from kubeflow_volcano.rehearsal.build.kept import Tools
 from kubeflow_volcano.rehearsal.build.tools import ensure_tools
 from kubeflow_volcano.rollout import run
+from kubeflow_volcano.rollout.backup.collect import collect
 from kubeflow_volcano.rollout.scope import scope_of
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from kubeflow_volcano.rollout.upgrade.document import foretell
+from kubeflow_volcano.rollout.upgrade.listable import unlistable
+from tests.archives import archive_of, file_beside
 from tests.bench.plane import Plane
-from tests.places import UPSTREAM
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(1800)]
 
-ARCHIVES = Path(os.environ.get("KFV_TEST_ARCHIVES", UPSTREAM))
 NAMESPACES = (
     "auth",
     "cert-manager",
@@ -65,23 +65,17 @@ def tools() -> Tools:
     return ensure_tools(load_generation("1.30"), progress=Said())
 
 
-def archive_of(release: str) -> Path:
-    """Upstream's repository had another name until 1.11.0."""
-    beside = UPSTREAM / f"community-distribution-{release}.tar.gz"
-    return beside if beside.is_file() else ARCHIVES / f"manifests-{release}.tar.gz"
-
-
 def sources_of(tools: Tools, release: str) -> dict[str, str]:
     """What releases from 1.11.0 on are built of beside their own archive."""
     if "jobset" not in {source.name for source in load_release(release).remote_sources}:
         return {}
-    argo = str(UPSTREAM / "argo-workflows-3.7.3.tar.gz")
+    argo = str(file_beside("argo-workflows-3.7.3.tar.gz"))
     return {"argo-workflows": argo, "jobset": str(tools.source("sigs.k8s.io/jobset"))}
 
 
 def need_archives(*versions: str) -> None:
     if missing := [version for version in versions if not archive_of(version).is_file()]:
-        pytest.skip(f"no manifests of {', '.join(missing)} in {ARCHIVES}")
+        pytest.skip(f"no manifests of {', '.join(missing)}; KFV_TEST_ARCHIVES names the directory of other archives")
 
 
 @pytest.fixture(scope="module")
@@ -227,6 +221,10 @@ def test_1_8_1_becomes_1_9_1_and_every_object_keeps_its_content(
     assert live(cluster, SERVICES)["spec"]["conversion"] == {"strategy": "None"}
     assert contents(cluster, "serving.knative.dev/v1beta1", "DomainMapping") == mappings
     assert contents(cluster, "serving.kserve.io/v1beta1", "InferenceService") == services
+    assert not unlistable(cluster)
+    saved = collect(cluster, said)
+    assert not saved.origin.unread
+    assert {obj["metadata"]["name"] for obj in saved.objects if obj["kind"] == "DomainMapping"} == mappings.keys()
     again, _ = roll_out(cluster, tools, "1.9.1")
     assert not again.problems, again.problems
     assert not again.changed
