@@ -96,6 +96,7 @@ FORMER_API = {
 DEFAULT = "storageclass.kubernetes.io/is-default-class"
 CONSUMER = 999
 BUSYBOX = "docker.io/library/busybox:1.36"
+IDLE_ADMISSION = "exec sleep 3600 # in place of vc-webhook-manager, which needs certificates"
 LITTLE = {"requests": {"cpu": "1m", "memory": "8Mi"}}
 
 
@@ -330,6 +331,57 @@ def two_defaults(at: Broken) -> Iterator[None]:
     with made(at.cluster, body):
         yield
     at.cluster.patch(STORAGE_CLASS, {"metadata": {"annotations": {DEFAULT: before[DEFAULT]}}})
+
+
+def second_volcano(
+    of: Ref, *also: Callable[[Broken, Object], Object], program: str = "", role: str = ""
+) -> Callable[[Broken], contextlib.AbstractContextManager[Any]]:
+    """A program of Volcano beside the release's, and more; with the rights of a ClusterRole if one is named.
+
+    `program` runs in its place; without one it is the real one, with the settings that are built in.
+    """
+
+    @contextlib.contextmanager
+    def make(at: Broken) -> Iterator[None]:
+        (container,) = (at.cluster.get(of) or {})["spec"]["template"]["spec"]["containers"]
+        own = {key: container[key] for key in ("name", "image", "imagePullPolicy")}
+        own |= {"command": ["sh", "-c", program]} if program else {"args": ["--leader-elect=false"]}
+        template = {"metadata": {"labels": {"app": of.name}}, "spec": {"containers": [own]}}
+        spec = {"replicas": 1, "selector": {"matchLabels": {"app": of.name}}, "template": template}
+        meta = {"name": of.name, "namespace": at.where}
+        account = {"kind": "ServiceAccount", "name": "default", "namespace": at.where}
+        rights = {
+            "apiVersion": OPERATOR_ROLE.api_version,
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": at.where},
+            "subjects": [account],
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+        }
+        second = {"apiVersion": of.api_version, "kind": of.kind, "metadata": meta, "spec": spec}
+        objects: list[Object] = [*([rights] if role else []), second, *(build(at, second) for build in also)]
+        with made(at.cluster, *objects):
+            settle(at.cluster, Ref.of(second))
+            yield
+
+    return make
+
+
+def service_of_second(at: Broken, second: Object) -> Object:
+    spec = {"selector": second["spec"]["selector"]["matchLabels"], "ports": [{"port": 443, "targetPort": 8443}]}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "second", "namespace": at.where}, "spec": spec}
+
+
+def hook_of_second(at: Broken, _second: Object) -> Object:
+    """A webhook of it, for a kind that nobody makes."""
+    rule = {"apiGroups": ["example.com"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["jobs"]}
+    hook = {
+        "name": "second.example.com",
+        "clientConfig": {"service": {"namespace": at.where, "name": "second"}},
+        "rules": [rule],
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    return {"apiVersion": HOOKS, "kind": JOBS_HOOK.kind, "metadata": {"name": at.where}, "webhooks": [hook]}
 
 
 @contextlib.contextmanager
@@ -598,6 +650,30 @@ LONG = (
         "TFJob stands",
         "LeaseHeld",
         lease_held(SCHEDULER, "volcano", job=True),
+    ),
+    *(
+        Remedy(
+            "a second scheduler" if role else "a scheduler that another Volcano left",
+            "validators/checks/volcano/second.py:_at_work",
+            "F1",
+            "SecondScheduler" if role else "WithoutRights",
+            second_volcano(SCHEDULER, role=role),
+        )
+        for role in ("volcano-scheduler", "")
+    ),
+    Remedy(
+        "an admission that another Volcano left",
+        "validators/checks/volcano/second.py:_of_admission:UnusedAdmission",
+        "F1",
+        "UnusedAdmission",
+        second_volcano(ADMISSION, program=IDLE_ADMISSION),
+    ),
+    Remedy(
+        "a second admission",
+        "validators/checks/volcano/second.py:_of_admission:SecondAdmission",
+        "F1",
+        "SecondAdmission",
+        second_volcano(ADMISSION, service_of_second, hook_of_second, program=IDLE_ADMISSION),
     ),
     Remedy("a closed queue", "validators/checks/volcano/volcano.py:queue_open", "F3", "Closed", closed_queue),
     Remedy(

@@ -45,6 +45,7 @@ UNUSED: Mapping[str, str] = {
     "patch tfjobs.kubeflow.org": "only a job whose operator has missed its group is touched",
     "delete pods": "only a pod that outlives its job is removed by the probe itself",
     "delete podgroups.scheduling.volcano.sh": "only a group that outlives its job is removed by the probe itself",
+    "get leases.coordination.k8s.io": "only programs that elect a leader have one, and a single replica elects none",
     "get replicasets.apps": "only an event about a ReplicaSet asks for its Deployment",
     "get pods/log": "only the log of an operator that started early, or of a container that started again, is read",
 }

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
-__all__ = ["FLOATING", "ImageName", "matches", "version_tag"]
+__all__ = ["FLOATING", "ImageName", "matches", "program_of", "version_tag"]
 
 FLOATING = frozenset({"latest", "master", "main", "edge", "nightly", "dev", "canary", "stable"})
 """Tags that are known to move; all others count as fixed."""
@@ -98,3 +100,10 @@ def matches(repository: str, pattern: str) -> bool:
 def _pattern(pattern: str) -> re.Pattern[str]:
     steps = (".+" if step == "**" else "[^/]*".join(map(re.escape, step.split("*"))) for step in pattern.split("/"))
     return re.compile("/".join(steps))
+
+
+def program_of(container: Mapping[str, Any]) -> ImageName | None:
+    """The image of a container that starts the image's own program; None for one with another command, as a shell."""
+    image = _parsed(container["image"])
+    command = container.get("command") or ()
+    return image if image and (not command or any(image.name in word for word in command)) else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kubeflow_volcano.catalog.images.names import ImageName
+from kubeflow_volcano.catalog.images.names import ImageName, program_of
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.cluster.admission.webhooks import WEBHOOK_KINDS, backends, webhooks
 from kubeflow_volcano.cluster.api.client import Cluster
@@ -87,22 +87,25 @@ def _is_same_program(live: Object, declared: Object, originals: Mapping[str, str
 
     Schedulers with other names and Istio's revisions are.
     """
-    wanted = [ImageName.parse(originals.get(image, image)) for image in _images(declared)]
-    images = [ImageName.parse(image) for image in _images(live)]
-    if not all(name and any(found and _is_copy(found, name) for found in images) for name in wanted):
+    wanted = [(ImageName.parse(originals.get(item["image"], item["image"])), item) for item in _containers(declared)]
+    if not all(name and any(_starts(item, like, name) for item in _containers(live)) for name, like in wanted):
         return False
-    if any(name and name.name == SCHEDULER_PROGRAM for name in wanted):
+    if any(name and name.name == SCHEDULER_PROGRAM for name, _ in wanted):
         return bool({*scheduler_names(live)} & {*scheduler_names(declared)})
     return _revision(live) == _revision(declared)
 
 
-def _images(workload: Object) -> list[str]:
-    return [container["image"] for container in workload["spec"]["template"]["spec"]["containers"]]
+def _containers(workload: Object) -> list[Object]:
+    found: list[Object] = workload["spec"]["template"]["spec"]["containers"]
+    return found
 
 
-def _is_copy(image: ImageName, upstream: ImageName) -> bool:
-    """Whether an image has upstream's path, also below the prefix of a mirror."""
-    return f"/{image.path}".endswith(f"/{upstream.path}")
+def _starts(live: Object, declared: Object, upstream: ImageName) -> bool:
+    """Whether a container starts the program of the declared one: a sidecar with its image may run a script."""
+    same = live.get("command") == declared.get("command")
+    image = ImageName.parse(live["image"]) if same else program_of(live)
+    # Below the prefix of a mirror, too.
+    return image is not None and f"/{image.path}".endswith(f"/{upstream.path}")
 
 
 def _revision(workload: Object) -> str:

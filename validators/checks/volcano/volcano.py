@@ -18,6 +18,7 @@ from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.catalog.images.names import version_tag
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.validators.checks.volcano import second
 from kubeflow_volcano.validators.core.check import check
 from kubeflow_volcano.validators.core.consequences import NOT_NEEDED
 from kubeflow_volcano.validators.core.facts import Facts
@@ -44,14 +45,15 @@ from kubeflow_volcano.validators.subjects.kubectl import patch, pointer
 __all__ = ["CHECKS"]
 
 
-@check("F1", "volcano-components", severity=Severity.BLOCKER, reads=(*workloads.READS, LEASES))
+@check("F1", "volcano-components", severity=Severity.BLOCKER, reads=(*workloads.READS, LEASES, *second.READS))
 def components(facts: Facts) -> Outcome:
     """Volcano's scheduler, controllers and admission are available, and its admission-init Job is complete.
 
     Each Deployment must have its replicas available (scaled to zero counts as unavailable), and the Job
     volcano-admission-init must be complete. Scale up what is scaled down; otherwise the checks of the pods name the
-    cause. Where a leader is elected, the holder of the Lease must run: delete a Lease whose holder is gone. With
-    scheduler-plugins the check looks at their scheduler and controller.
+    cause. Where a leader is elected, the holder of the Lease must run: delete a Lease whose holder is gone. A second
+    Volcano on the cluster is scaled to 0: two schedulers at work for the same schedulerName are a failure, everything
+    else of a second one is a warning. With scheduler-plugins the check looks at their scheduler and controller.
     """
     gang = facts.expectations.gang
     expected = [ref for ref, component in facts.expectations.workloads.items() if component == gang.name]
@@ -62,6 +64,8 @@ def components(facts: Facts) -> Outcome:
         for item in workloads.issues(facts)
         if item.ref in expected
     ]
+    if gang is VOLCANO:
+        found += second.second_volcano(facts)
     claim = f"{len(expected)} workloads of {gang.title} are up."
     job = ", volcano-admission-init complete" if gang is VOLCANO else ""
     return verdict(found, expected, claim=claim, expected=f"every Deployment available{job}")

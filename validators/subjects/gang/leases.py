@@ -20,7 +20,7 @@ from kubeflow_volcano.validators.core.facts import Fact, Facts
 from kubeflow_volcano.validators.core.resources import DEPLOYMENTS, PODS
 from kubeflow_volcano.validators.core.rights import VOLCANO_HOME, Rule
 
-__all__ = ["LEASES", "Abandoned", "abandoned", "leases_of"]
+__all__ = ["LEASES", "Abandoned", "abandoned", "lease_of", "leases_of"]
 
 _API, _KIND = "coordination.k8s.io/v1", "Lease"
 _HOME = "volcano-system"
@@ -54,7 +54,7 @@ class Abandoned:
         return f"kubectl -n {self.ref.namespace} delete lease {self.ref.name}"
 
 
-def _lease_of(deployment: Object) -> Ref | None:
+def lease_of(deployment: Object) -> Ref | None:
     """The Lease without which no replica of the Deployment works; None where it elects no leader, or is not known."""
     for container in deployment["spec"]["template"]["spec"]["containers"]:
         image = ImageName.parse(container["image"])
@@ -81,7 +81,7 @@ def leases_of(cluster: Cluster, deployments: Iterable[Object]) -> Mapping[Ref, O
     found: dict[Ref, Object] = {}
     for deployment in deployments:
         with contextlib.suppress(ApiError):
-            if (ref := _lease_of(deployment)) and (lease := cluster.get(ref)):
+            if (ref := lease_of(deployment)) and (lease := cluster.get(ref)):
                 found[Ref.of(deployment)] = lease
     return found
 

@@ -145,3 +145,13 @@ def test_a_workload_without_rights_on_the_cluster_may_run_twice() -> None:
     gateway = "docker.io/istio/proxyv2:1.22.1"
     declared = (workload("istio-system/istio-ingressgateway", gateway),)
     assert asked(workload("team/gateway", gateway), declared=declared) == []
+
+
+def test_a_sidecar_that_runs_a_script_from_the_same_image_is_no_second_one() -> None:
+    """As this project's notifier beside an old training operator."""
+    beside = workload("kubeflow/training-operator", "kubeflow/training-operator:v1")
+    sidecar: Object = {"name": "notifier", "image": OLD, "command": ["sh", "-c", "true"]}
+    beside["spec"]["template"]["spec"]["containers"].append(sidecar)
+    assert asked(beside) == []
+    sidecar["command"] = ["/vc-scheduler"]
+    assert len(asked(beside)) == 1
