@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Make .venv hold exactly what requirements/<set>.txt locks, and this project itself.
-# Usage: requirements/setup.sh run|dev
+# Usage: requirements/setup.sh run|dev|docs; docs goes on top of one of the others, which hold the same versions.
 # Two callers at once: the second waits, then finds the work done. Interrupted: the next call repeats it.
 set -euo pipefail
 
-set_name=${1:?usage: requirements/setup.sh run|dev}
+set_name=${1:?usage: requirements/setup.sh run|dev|docs}
 cd "$(dirname "$0")/.."
 
 supported='import sys; sys.exit(sys.version_info < (3, 11))'
@@ -46,13 +46,20 @@ find_python() {
 }
 
 # dev.txt holds everything that run.txt holds, at the same versions.
-if installed dev || installed "$set_name"; then
+enough() {
+  installed "$set_name" || { [ "$set_name" = run ] && installed dev; }
+}
+
+if [ "$set_name" = docs ]; then
+  requirements/setup.sh run
+fi
+if enough; then
   exit 0
 fi
 
 exec 9>.venv.lock
 flock 9
-if installed dev || installed "$set_name"; then
+if enough; then
   exit 0
 fi
 
@@ -62,8 +69,12 @@ if ! .venv/bin/python -c "$supported; import pip" 2>/dev/null; then
   "$python" -m venv --clear .venv
 fi
 printf 'Installing the packages of requirements/%s.txt into .venv (about a minute)\n' "$set_name"
-rm -f .venv/.run-* .venv/.dev-*
 pip=(.venv/bin/python -m pip --quiet --disable-pip-version-check)
+if [ "$set_name" != docs ]; then
+  rm -f .venv/.run-* .venv/.dev-* .venv/.docs-*
+fi
 "${pip[@]}" install --require-hashes -r "requirements/$set_name.txt"
-"${pip[@]}" install --no-deps --no-build-isolation --editable .
+if [ "$set_name" != docs ]; then
+  "${pip[@]}" install --no-deps --no-build-isolation --editable .
+fi
 touch ".venv/.$set_name-$(stamp "$set_name")"
