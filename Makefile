@@ -1,7 +1,7 @@
 # The front door. `make help` lists the verbs.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help rehearse rehearsal-down test-hosts test-hosts-down validate gang-demo generate translations unit test test-all test-faults test-machines bench lint
+.PHONY: help rehearse rehearsal-down test-hosts test-hosts-down validate gang-demo generate translations unit test test-all test-faults test-machines bench lint release
 
 PLAYBOOK := .venv/bin/ansible-playbook
 INVENTORY ?= inventory/rehearsal
@@ -90,3 +90,7 @@ lint: ## check style, types, playbooks, shell and the collection; every tool run
 	run .venv/bin/python -m tests.generate --check; \
 	run shellcheck .ci/run requirements/setup.sh tests/run.sh tests/hosts/lab/boot.sh tests/hosts/lab/rootfs/finish.sh; \
 	exit $$status
+
+release: ## build, try and tag a release: make release VERSION=1.2.3; with CHECK=1 all but commit and tag
+	@requirements/setup.sh dev
+	.venv/bin/python -m tests.release $(if $(VERSION),--version $(VERSION)) $(if $(REPOSITORY),--repository $(REPOSITORY)) $(if $(CHECK),--check) $(RELEASE)
