@@ -33,6 +33,7 @@ from kubeflow_volcano.rollout.people.by_hand import undeclared
 from kubeflow_volcano.rollout.people.teams import unmet_teams
 from kubeflow_volcano.rollout.queues.reconcile import validate_queues
 from kubeflow_volcano.rollout.requirements.claims import unmet_claims
+from kubeflow_volcano.rollout.requirements.cluster_domain import unmet_domain
 from kubeflow_volcano.rollout.requirements.placement import unmet_placement
 from kubeflow_volcano.rollout.scope import Scope
 from kubeflow_volcano.rollout.settings.ceded import validate_ceded
@@ -103,6 +104,7 @@ def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, 
                 cluster, settings, scope.parts, found.parts, brought, progress=progress, images=found.images.images
             )
             problems += unmet_needs(cluster, settings, found.parts, _of_others(settings), progress)
+            problems += unmet_domain(cluster, found.parts, progress)
             problems += unmet_access(cluster, settings, found.parts)
             problems += unmet_placement(cluster, settings, found.parts)
             problems += unmet_claims(cluster, settings, found.parts)

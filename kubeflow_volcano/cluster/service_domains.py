@@ -1,0 +1,45 @@
+"""The cluster domains under which objects name Services: what follows `SERVICE.NAMESPACE.svc.`."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from kubeflow_volcano.cluster.objects import Object, Ref
+
+__all__ = ["named_domains"]
+
+_CRD = "CustomResourceDefinition"
+_EXAMPLE = "_example"
+"""Key of ConfigMaps of Knative and KServe that documents the others."""
+_NAME = r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
+_SERVICE = re.compile(rf"(?<![\w.-])(?:{_NAME}|\*)\.({_NAME})\.svc\.({_NAME}(?:\.{_NAME})*)(?![\w-])")
+
+
+def named_domains(objects: Iterable[Object], namespaces: Collection[str]) -> Mapping[str, Sequence[Ref]]:
+    """The objects that name a Service of these namespaces by its full name, by the domain that they give it.
+
+    Names in other namespaces may be of hosts outside of the cluster. What only documents is left out.
+    """
+    found: dict[str, dict[Ref, None]] = defaultdict(dict)
+    for obj in objects:
+        if obj["kind"] != _CRD:
+            for text in _texts({key: value for key, value in obj.items() if key != "metadata"}):
+                for match in _SERVICE.finditer(text):
+                    if match[1] in namespaces:
+                        found[match[2]][Ref.of(obj)] = None
+    return {domain: [*refs] for domain, refs in found.items()}
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key != _EXAMPLE:
+                yield from _texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner)
+    elif isinstance(value, str):
+        yield value
