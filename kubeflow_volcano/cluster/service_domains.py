@@ -1,4 +1,4 @@
-"""The cluster domains under which objects name Services: what follows `SERVICE.NAMESPACE.svc.`."""
+"""The full names by which objects name Services, and the cluster domains in them: what follows `.svc.`."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 
-__all__ = ["named_domains"]
+__all__ = ["domain_of", "full_names", "named_domains"]
 
 _CRD = "CustomResourceDefinition"
 _EXAMPLE = "_example"
 """Key of ConfigMaps of Knative and KServe that documents the others."""
-_NAME = r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
-_SERVICE = re.compile(rf"(?<![\w.-])(?:{_NAME}|\*)\.({_NAME})\.svc\.({_NAME}(?:\.{_NAME})*)(?![\w-])")
+_LABEL = r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
+_SERVICE = re.compile(rf"(?<![\w.-])(?:{_LABEL}|\*)\.({_LABEL})\.svc\.{_LABEL}(?:\.{_LABEL})*(?![\w-])")
 
 
-def named_domains(objects: Iterable[Object], namespaces: Collection[str]) -> Mapping[str, Sequence[Ref]]:
-    """The objects that name a Service of these namespaces by its full name, by the domain that they give it.
+def full_names(objects: Iterable[Object], namespaces: Collection[str]) -> Mapping[str, Sequence[Ref]]:
+    """The objects that name a Service of these namespaces with the cluster's domain, by what they call it.
 
     Names in other namespaces may be of hosts outside of the cluster. What only documents is left out.
     """
@@ -29,7 +29,20 @@ def named_domains(objects: Iterable[Object], namespaces: Collection[str]) -> Map
             for text in _texts({key: value for key, value in obj.items() if key != "metadata"}):
                 for match in _SERVICE.finditer(text):
                     if match[1] in namespaces:
-                        found[match[2]][Ref.of(obj)] = None
+                        found[match[0]][Ref.of(obj)] = None
+    return {name: [*refs] for name, refs in found.items()}
+
+
+def domain_of(name: str) -> str:
+    """The domain in the full name of a Service."""
+    return name.split(".svc.", 1)[1]
+
+
+def named_domains(objects: Iterable[Object], namespaces: Collection[str]) -> Mapping[str, Sequence[Ref]]:
+    """The objects that name Services in full, by the domain that they give them."""
+    found: dict[str, dict[Ref, None]] = defaultdict(dict)
+    for name, refs in full_names(objects, namespaces).items():
+        found[domain_of(name)].update(dict.fromkeys(refs))
     return {domain: [*refs] for domain, refs in found.items()}
 
 

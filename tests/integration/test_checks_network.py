@@ -17,12 +17,14 @@ from kubeflow_volcano.validators.probes.acting import ProbeOptions
 from kubeflow_volcano.validators.probes.network.credentials import VARIABLE
 from kubeflow_volcano.validators.probes.network.front_door import SERVICE
 from kubeflow_volcano.validators.run.runner import Options, validate
-from tests.integration.breaking import Findings, leftovers, made, patched, space
+from tests.integration.breaking import Findings, leftovers, made, patched, settle, space
 from tests.waiting import at_last, until
 
 pytestmark = pytest.mark.cluster
 
 DNS = Ref("apps/v1", "Deployment", "kube-system", "coredns")
+COREFILE = Ref("v1", "ConfigMap", "kube-system", "coredns")
+OPERATOR = Ref("apps/v1", "Deployment", "kubeflow", "training-operator")
 IMAGES = ProbeOptions()
 QUICK = Options(read_only=False, stability_seconds=1, report_dir=None)
 STRANGER = "system:serviceaccount:default:default"
@@ -86,6 +88,30 @@ def test_without_a_name_service_no_name_is_found_and_it_is_healed_with_it(kubeco
         assert "Deployment kube-system/coredns is scaled to 0 replicas" in outcomes["E1"].message
     healed: Findings = {"E1": ("pass", "AsClaimed")}
     assert at_last(lambda: judge(kubeconfig, QUICK, "E1")[0], healed) == healed
+
+
+@pytest.mark.long
+def test_a_domain_that_the_release_names_is_asked_for_and_a_second_zone_heals_it(
+    kubeconfig: Path, cluster: Cluster
+) -> None:
+    """The remedy of E1, and of a refused installation, tried literally."""
+    name = f"{OPERATOR.name}.{OPERATOR.namespace}.svc.k8s.corp"
+    with patched(cluster, OPERATOR) as plant, patched(cluster, COREFILE) as change, patched(cluster, DNS) as restart:
+        plant({"spec": {"template": {"metadata": {"annotations": {"example.com/called": name}}}}})
+        settle(cluster, OPERATOR)
+        found, outcomes = judge(kubeconfig, QUICK, "E1")
+        assert found == {"E1": ("fail", "OtherDomain")}
+        assert OPERATOR in outcomes["E1"].objects
+        assert "kubernetes cluster.local k8s.corp " in outcomes["E1"].todo
+        text = (cluster.get(COREFILE) or {})["data"]["Corefile"]
+        zones = "kubernetes cluster.local k8s.corp in-addr.arpa ip6.arpa"
+        changed = text.replace("kubernetes cluster.local in-addr.arpa ip6.arpa", zones)
+        assert changed != text
+        change({"data": {"Corefile": changed}})
+        restart({"spec": {"template": {"metadata": {"annotations": {"example.com/zones": "two"}}}}})
+        settle(cluster, DNS)
+        healed: Findings = {"E1": ("pass", "AsClaimed")}
+        assert at_last(lambda: judge(kubeconfig, QUICK, "E1")[0], healed) == healed
 
 
 def gateway(where: str) -> tuple[Object, Object]:

@@ -18,8 +18,10 @@ from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout import run
 from kubeflow_volcano.rollout.desired import desired
 from kubeflow_volcano.rollout.others.needs import unmet_needs
+from kubeflow_volcano.rollout.requirements.cluster_domain import unmet_domain
 from kubeflow_volcano.rollout.scope import Scope
 from kubeflow_volcano.rollout.settings.settings import parse as parse_settings
+from tests.integration.breaking import patched
 from tests.integration.rolling import own_sources
 from tests.integration.test_rehearsal_full import ARCHIVE
 from tests.waiting import until
@@ -28,6 +30,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 THEIRS, OURS = "istio-crds", "kubeflow-istio-resources"
 KUBECTL = "kubectl-client-side-apply"
+COREFILE = Ref("v1", "ConfigMap", "kube-system", "coredns")
 CONFIGURATION = Ref("v1", "ConfigMap", "volcano-system", "volcano-scheduler-configmap")
 
 
@@ -130,3 +133,20 @@ def test_an_existing_volcano_must_make_gangs(cluster: Cluster, variables: dict[s
         assert "plugin gang is missing" in problem.found
     finally:
         cluster.patch(CONFIGURATION, {"data": {"volcano-scheduler.conf": text}})
+
+
+def test_a_cluster_of_another_domain_is_refused_until_its_dns_has_a_second_zone(
+    cluster: Cluster, variables: dict[str, Any]
+) -> None:
+    settings = parse_settings(variables | {"kubeflow_components": ["dex"]})
+    parts = desired(settings, [settings.component("dex")], silent).parts
+    assert [*unmet_domain(cluster, parts, silent)] == []
+    text = (cluster.get(COREFILE) or {})["data"]["Corefile"]
+    with patched(cluster, COREFILE) as change:
+        change({"data": {"Corefile": text.replace("kubernetes cluster.local", "kubernetes k8s.corp")}})
+        with pytest.raises(InvalidInput) as refused:
+            roll(cluster, variables, check=True, kubeflow_components=["dex"])
+        (problem,) = [item for item in refused.value.problems if "k8s.corp" in item.found]
+        assert "cluster.local" in problem.needed
+        change({"data": {"Corefile": text.replace("kubernetes cluster.local", "kubernetes k8s.corp cluster.local")}})
+        assert [*unmet_domain(cluster, parts, silent)] == []

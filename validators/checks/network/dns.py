@@ -8,13 +8,20 @@ from ipaddress import ip_address
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.cluster.service_domains import domain_of
 from kubeflow_volcano.text import counted, few
 from kubeflow_volcano.validators.checks.network import name_server
 from kubeflow_volcano.validators.checks.refusals import not_tried
 from kubeflow_volcano.validators.core.check import check
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.outcome import Outcome, Severity, failed, passed, skipped, warned
-from kubeflow_volcano.validators.probes.network.dns import DNS, Answer, DnsEvidence, expected_names
+from kubeflow_volcano.validators.probes.network.dns import (
+    DNS,
+    Answer,
+    DnsEvidence,
+    expected_names,
+    named_in_full,
+)
 
 __all__ = ["CHECKS"]
 
@@ -30,9 +37,9 @@ def dns(facts: Facts) -> Outcome:
     """Pods resolve kubernetes.default and every Service of the release within a second.
 
     Nothing works without DNS. The finding names the Service behind the address that pods ask, and the Deployment behind
-    that if it has no ready pod. Otherwise check the log of CoreDNS, and firewalls for port 53 (UDP and TCP) between
-    nodes. A few slow answers mean lost packets; if all answers are slow,
-    DNS has too little CPU.
+    that if it has no ready pod. Objects of the release name Services with a domain, which a cluster of another domain
+    needs as a second zone. Otherwise check the log of CoreDNS, and firewalls for port 53 (UDP and TCP) between nodes. A
+    few slow answers mean lost packets; if all answers are slow, DNS has too little CPU.
     """
     evidence = facts.evidence(DNS)
     if evidence.node in facts.simulated_nodes:
@@ -52,13 +59,14 @@ def dns(facts: Facts) -> Outcome:
         )
     return (
         _not_found(evidence, facts, observed)
+        or _other_domain(evidence, facts, observed)
         or _elsewhere_found(evidence, expected_names(facts), observed)
         or _right(evidence, observed, facts.timing.slow_dns_seconds)
     )
 
 
 def _not_found(evidence: DnsEvidence, facts: Facts, observed: Mapping[str, Any]) -> Outcome | None:
-    unknown = [item.name for item in evidence.answers if not item.addresses]
+    unknown = [item.name for item in evidence.answers if not item.addresses and not _is_of_other(item, evidence)]
     if not unknown:
         return None
     observed = {**observed, "unknown": unknown, "left": list(evidence.left)}
@@ -77,17 +85,47 @@ def _not_found(evidence: DnsEvidence, facts: Facts, observed: Mapping[str, Any])
     )
 
 
+def _other_domain(evidence: DnsEvidence, facts: Facts, observed: Mapping[str, Any]) -> Outcome | None:
+    """What the release's objects call Services, under a domain that the cluster does not have."""
+    unknown = [item.name for item in evidence.answers if not item.addresses]
+    if not unknown:
+        return None
+    users = named_in_full(facts)
+    naming = dict.fromkeys(ref for name in unknown for ref in users.get(name, ()))
+    wanted = " and ".join(sorted({domain_of(name).rstrip(".") for name in unknown}))
+    own = evidence.domain
+    return failed(
+        "OtherDomain",
+        f"the cluster's domain is {own}, and {evidence.server} finds no address for {few(unknown)}, as "
+        f"{few([*map(str, naming)], 3)} call it.",
+        expected=f"names under {wanted} as well",
+        observed={**observed, "unknown": unknown},
+        objects=(_SERVER, *naming),
+        todo=f"name {wanted} beside {own} in the Corefile of CoreDNS: kubernetes {own} {wanted} in-addr.arpa ip6.arpa.",
+        commands=("kubectl -n kube-system get configmap coredns -o yaml",),
+    )
+
+
+def _is_of_other(answer: Answer, evidence: DnsEvidence) -> bool:
+    """Whether the name has another domain than the cluster."""
+    return answer.name.endswith(".") and domain_of(answer.name).rstrip(".") != evidence.domain.lower().rstrip(".")
+
+
 def _elsewhere_found(
     evidence: DnsEvidence, wanted: Mapping[str, frozenset[str]], observed: Mapping[str, Any]
 ) -> Outcome | None:
     wrong = {
-        item.name: list(item.addresses) for item in evidence.answers if _elsewhere(item, wanted.get(item.name, ()))
+        item.name: list(item.addresses)
+        for item in evidence.answers
+        if _elsewhere(item, wanted.get(item.name.partition(".svc.")[0], ()))
     }
     if wrong:
         return failed(
             "OtherAddress",
             f"{evidence.server} gives another address than the Service has: {few(list(wrong))}.",
-            expected="; ".join(f"{name}: {', '.join(sorted(wanted[name]))}" for name in list(wrong)[:_MOST_SHOWN]),
+            expected="; ".join(
+                f"{name}: {', '.join(sorted(wanted[name.partition('.svc.')[0]]))}" for name in list(wrong)[:_MOST_SHOWN]
+            ),
             observed={**observed, "answers": wrong},
             objects=(_SERVER, *map(_service, wrong)),
             todo="restart CoreDNS: it does not hear of changes; or see who else answers for the cluster's domain.",
@@ -117,7 +155,7 @@ def _right(evidence: DnsEvidence, observed: Mapping[str, Any], limit_seconds: fl
 
 
 def _service(name: str) -> Ref:
-    name, _, namespace = name.partition(".")
+    name, namespace = name.split(".")[:2]
     return Ref("v1", "Service", namespace, name)
 
 

@@ -5,22 +5,35 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.service_domains import full_names
 from kubeflow_volcano.experiment.ended import End, watch_to_end
 from kubeflow_volcano.experiment.pods import SCRIPT_RESOURCES, probe_pod
 from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.text import counted
 from kubeflow_volcano.validators.core.facts import Facts, Probe
-from kubeflow_volcano.validators.core.resources import ENDPOINT_SLICES, NAMESPACES, NODES, SERVICES
+from kubeflow_volcano.validators.core.resources import (
+    AUTHORIZATION_POLICIES,
+    DEPLOYMENTS,
+    ENDPOINT_SLICES,
+    ENVOY_FILTERS,
+    NAMESPACES,
+    NODES,
+    REQUEST_AUTHENTICATIONS,
+    SERVICES,
+    STATEFUL_SETS,
+)
 from kubeflow_volcano.validators.probes.acting import ACTING, POD_EVENTS, noting
 from kubeflow_volcano.validators.subjects.issues import age, judged
 
-__all__ = ["DNS", "FIRST", "SCRIPT", "Answer", "DnsEvidence", "account", "expected_names", "run"]
+__all__ = ["DNS", "FIRST", "SCRIPT", "Answer", "DnsEvidence", "account", "expected_names", "named_in_full", "run"]
 
 FIRST = "kubernetes.default"
 """What every cluster has; where it is not found, nothing is."""
 
+_NAMING = (AUTHORIZATION_POLICIES, DEPLOYMENTS, ENVOY_FILTERS, REQUEST_AUTHENTICATIONS, STATEFUL_SETS)
+"""Kinds of which objects of the release name Services in full."""
 _PER_POD = 100
 _MOST_BYTES = 3600
 """The kubelet keeps the last 4096 bytes of a termination message; the longest answer has 340."""
@@ -37,7 +50,8 @@ say() {{ printf '%s\\n' "$*" >> /dev/termination-log; said=$((said + ${{#1}} + 1
 now() {{ read up _ < /proc/uptime; hundredths=${{up%.*}}${{up#*.}}; }}
 look() {{
   now; before=$hundredths
-  found=$(timeout 6 nslookup "$1.svc.$domain." 2>&1 |
+  case $1 in *.) full=$1 ;; *) full=$1.svc.$domain. ;; esac
+  found=$(timeout 6 nslookup "$full" 2>&1 |
     sed -n '/^Name:/,${{ s/^Address[^:]*: *\\([^ ]*\\).*/\\1/p; }}' | sort -u | head -n {_MOST_ADDRESSES} |
     tr '\\n' ' ')
   now; took=$((hundredths - before))
@@ -60,15 +74,19 @@ done
 """
 """For busybox sh and any other; reports to the termination log.
 
-The script queries fully qualified names with a final dot and ignores the exit code of nslookup: busybox ends with 1
-as soon as one suffix of the search list, or one kind of address, has no answer (docker-library/busybox#61). A name
-without an answer is queried once more, because packets get lost. The clock is monotonic and counts hundredths.
+Names are service.namespace, or full ones with a final dot. The script queries full names and ignores the exit code of
+nslookup: busybox ends with 1 as soon as one suffix of the search list, or one kind of address, has no answer
+(docker-library/busybox#61). A name without an answer is queried once more, because packets get lost. The clock is
+monotonic and counts hundredths.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back for one name, as service.namespace, within `seconds`; no address where there was no answer."""
+    """What came back for one name within `seconds`; no address where there was no answer.
+
+    `name` is service.namespace, or what objects call it in full, with a final dot.
+    """
 
     name: str
     seconds: float
@@ -109,6 +127,27 @@ def expected_names(facts: Facts) -> Mapping[str, frozenset[str]]:
     found = {_name(item): _addresses(item) for item in judged(facts, SERVICES) if _must_resolve(item, facts)}
     first = facts.get(SERVICES, "default", "kubernetes")
     return {FIRST: _addresses(first) if first else frozenset(), **found}
+
+
+def named_in_full(facts: Facts) -> Mapping[str, Sequence[Ref]]:
+    """Objects of the release that name one of `expected_names` with the cluster's domain, by that name and a final dot.
+
+    Those of components of others are left out, and kinds that could not be read.
+
+    Raises:
+        CannotJudgeError: what is needed could not be read.
+    """
+    known, own = expected_names(facts), facts.expectations
+    parts = {**own.workloads, **own.policies}
+    objects = [
+        item
+        for resource in _NAMING
+        if resource not in facts.unread
+        for item in facts.all(resource)
+        if parts.get(Ref.of(item), "") in own.components - own.existing
+    ]
+    found = full_names(objects, own.namespaces)
+    return {f"{name}.": refs for name, refs in found.items() if name.partition(".svc.")[0] in known}
 
 
 def _name(service: Object) -> str:
@@ -157,7 +196,7 @@ def run(session: Session, facts: Facts, progress: Progress) -> DnsEvidence:
         if nodes and nodes <= facts.simulated_nodes:
             evidence.node = min(nodes)
             return evidence
-        evidence.names = tuple(dict.fromkeys((FIRST, *expected_names(facts))))
+        evidence.names = tuple(dict.fromkeys((FIRST, *named_in_full(facts), *expected_names(facts))))
         progress(f"E1 DNS: {counted(len(evidence.names), 'name')} from a pod")
         rest, number = evidence.names[1:], 0
         while rest or not number:
@@ -204,5 +243,5 @@ def account(evidence: DnsEvidence, names: Sequence[str], end: End) -> None:
 
 
 DNS = Probe[DnsEvidence](
-    "dns", run, "network", reads=(SERVICES, NAMESPACES, ENDPOINT_SLICES, NODES), needs=(*ACTING, *POD_EVENTS)
+    "dns", run, "network", reads=(SERVICES, NAMESPACES, ENDPOINT_SLICES, NODES, *_NAMING), needs=(*ACTING, *POD_EVENTS)
 )

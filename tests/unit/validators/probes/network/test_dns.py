@@ -10,11 +10,12 @@ from typing import cast
 
 import pytest
 
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.experiment.ended import End
 from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.validators.checks.network.dns import dns
+from kubeflow_volcano.validators.core.expectations import Expectations
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.outcome import Outcome, Status
 from kubeflow_volcano.validators.probes.network import dns as probe
@@ -25,6 +26,7 @@ from kubeflow_volcano.validators.probes.network.dns import (
     DnsEvidence,
     account,
     expected_names,
+    named_in_full,
     run,
 )
 from tests.samples.facts import deployment, facts, instant, node, obj, pod
@@ -230,6 +232,61 @@ def test_other_answers_are_told_apart(evidence: DnsEvidence, status: Status, rea
 NOTHING = DnsEvidence(
     ("kubernetes.default",), "10.96.0.10", "cluster.local", "n1", (Answer("kubernetes.default", 2.0, ()),)
 )
+
+
+RELEASE = Expectations(
+    components=frozenset({"oauth2-proxy", "istio"}),
+    namespaces=frozenset({"auth", "kubeflow"}),
+    policies={
+        Ref("security.istio.io/v1beta1", "RequestAuthentication", "istio-system", "dex-jwt"): "oauth2-proxy",
+        Ref("networking.istio.io/v1alpha3", "EnvoyFilter", "istio-system", "theirs"): "istio",
+    },
+    existing=frozenset({"istio"}),
+)
+JWT = obj(
+    "RequestAuthentication",
+    "istio-system/dex-jwt",
+    spec={
+        "jwtRules": [{"issuer": "http://dex.auth.svc.cluster.local:5556/dex"}, {"issuer": "https://x.svc.example.com"}]
+    },
+)
+THEIRS = obj("EnvoyFilter", "istio-system/theirs", spec={"name": "dex.auth.svc.mesh.lan"})
+FULL = "dex.auth.svc.cluster.local."
+
+
+def corp(*answers: Answer) -> Outcome:
+    found = evidence_of(Answer("dex.auth", 0.01, ("10.96.0.7",)), *answers, domain="k8s.corp")
+    objects = (service("default/kubernetes", "10.96.0.1"), node(), SERVING, BACKED, service("auth/dex"), JWT, THEIRS)
+    return dns(facts(*objects, expected=RELEASE, evidences={DNS: found}))
+
+
+def test_names_with_a_domain_are_those_of_the_releases_objects_for_its_services() -> None:
+    known_names = facts(node(), service("auth/dex"), JWT, THEIRS, expected=RELEASE)
+    assert named_in_full(known_names) == {FULL: [Ref.of(JWT)]}
+    assert named_in_full(facts(node(), JWT, THEIRS, expected=RELEASE)) == {}
+
+
+def test_what_objects_call_services_under_another_domain_has_to_be_found() -> None:
+    outcome = corp(Answer(FULL, 2.0, ()))
+    assert (outcome.status, outcome.reason) == (Status.FAIL, "OtherDomain")
+    assert "k8s.corp" in outcome.message
+    assert Ref.of(JWT) in outcome.objects
+    assert "kubernetes k8s.corp cluster.local " in outcome.todo
+    assert corp(Answer(FULL, 0.1, ("10.96.0.7",))).status is Status.PASS
+
+
+def test_other_names_that_are_not_found_are_told_first_and_wrong_addresses_too() -> None:
+    assert corp(Answer(FULL, 2.0, ()), Answer("a.kubeflow", 2.0, ())).reason == "NotFound"
+    assert corp(Answer(FULL, 0.1, ("10.96.9.9",))).reason == "OtherAddress"
+
+
+def test_names_in_full_are_asked_as_they_are(tmp_path: Path) -> None:
+    _, queried = ask(tmp_path, "kubernetes.default", "dex.auth.svc.k8s.corp.", "old.ns")
+    assert queried == [
+        "kubernetes.default.svc.cluster.local.",
+        *["dex.auth.svc.k8s.corp."] * 2,
+        "old.ns.svc.cluster.local.",
+    ]
 
 
 def asked(*objects: Object, server: str = "10.96.0.10") -> Outcome:
