@@ -35,6 +35,7 @@ from kubeflow_volcano.rollout.queues.reconcile import validate_queues
 from kubeflow_volcano.rollout.requirements.claims import unmet_claims
 from kubeflow_volcano.rollout.requirements.cluster_domain import unmet_domain
 from kubeflow_volcano.rollout.requirements.placement import unmet_placement
+from kubeflow_volcano.rollout.requirements.pod_security import refused_pods
 from kubeflow_volcano.rollout.scope import Scope
 from kubeflow_volcano.rollout.settings.ceded import validate_ceded
 from kubeflow_volcano.rollout.settings.kubernetes_range import require_kubernetes
@@ -108,6 +109,7 @@ def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, 
             problems += unmet_access(cluster, settings, found.parts)
             problems += unmet_placement(cluster, settings, found.parts)
             problems += unmet_claims(cluster, settings, found.parts)
+            problems += refused_pods(cluster, settings, found.parts, progress)
             of_dex = undeclared(cluster, found.parts)
             problems += of_dex.problems()
             problems += unmet_teams(cluster, settings, found.parts)

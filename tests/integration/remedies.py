@@ -19,6 +19,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from kubeflow_volcano.cluster.admission.pod_security import ENFORCE
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.connection import TABLE
 from kubeflow_volcano.cluster.api.errors import ApiError
@@ -273,6 +274,19 @@ def stopped_scheduler(at: Broken) -> Iterator[None]:
     at.inside("sh", "-c", "kill -STOP $(pidof vc-scheduler)")
     with made(at.cluster, tfjob(at.where, "silent")):
         yield
+
+
+@contextlib.contextmanager
+def refused_pods(at: Broken) -> Iterator[None]:
+    """An operator without pods in a namespace whose level refuses them."""
+    space = Ref("v1", "Namespace", "", OPERATOR.namespace)
+    try:
+        with turned_off(at.cluster, OPERATOR):
+            at.cluster.patch(space, {"metadata": {"labels": {ENFORCE: "restricted"}}})
+            at.cluster.patch(OPERATOR, {"spec": {"replicas": 1}})
+            yield
+    finally:
+        at.cluster.patch(space, {"metadata": {"labels": {ENFORCE: None}}})
 
 
 def lease_held(
@@ -631,6 +645,13 @@ LONG = (
         version_lost,
     ),
     Remedy(
+        "pods that Pod Security refuses",
+        "validators/subjects/workloads.py:_refused",
+        "C2",
+        "ReplicaFailure",
+        refused_pods,
+    ),
+    Remedy(
         "a scheduler whose leader is gone",
         "validators/subjects/workloads.py:_standing_by",
         "F1",
@@ -779,7 +800,6 @@ _OLD_OPERATOR = "needs training operator 1.5; its command is that of 'a job that
 UNTRIED = {
     "validators/checks/network/mesh.py:_pods:E11": "needs an injector that runs; a stub stands in for it in rehearsals",
     "validators/checks/network/mesh.py:_not_injected:E11": "needs Istio's injector on the cluster of this test",
-    "validators/subjects/workloads.py:_refused": "not tried yet: a label of Pod Security and another one",
     "validators/checks/storage/classes.py:_turned_off:D2": "needs a storage driver of another vendor; its command is "
     "that of 'a program that is scaled to zero'",
     "validators/checks/gang/steps.py:released:GangNotReleased": "a scheduler that stops between two steps of one "

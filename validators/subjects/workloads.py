@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+from kubeflow_volcano.cluster.admission.pod_security import ENFORCE, needed_level, violated
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import Readiness, State, assess
 from kubeflow_volcano.validators.core.facts import Facts, Read
@@ -26,13 +26,6 @@ _CHECK_OF_KIND = {"Deployment": "C2", "StatefulSet": "C3", "DaemonSet": "C4", "J
 
 # The check that reports a missing or scaled down workload of this component, instead of the check of its kind.
 _SPEAKER = {"volcano": "F1", "scheduler-plugins": "F1", "local-path": "D2"}
-
-_POD_SECURITY = re.compile(r'violates PodSecurity "(\w+)')
-_PRIVILEGED = re.compile(
-    r"non-default capabilities|host namespaces|hostPath|hostPort|privileged \(|\"(NET|SYS)_(ADMIN|RAW)\""
-)
-"""How the admission of Pod Security names what the level baseline refuses (k8s.io/pod-security-admission, policy)."""
-_ENFORCE = "pod-security.kubernetes.io/enforce"
 
 READS: tuple[Read, ...] = (*RESOURCE_OF_KIND.values(), *pods.READS)
 """What `issues` reads."""
@@ -112,11 +105,11 @@ def _issue(obj: Object, causes: Sequence[Issue], facts: Facts) -> Issue | None:
 
 def _refused(found: Issue) -> Issue:
     """The issue with what to change where Pod Security refuses the pods."""
-    if not (level := _POD_SECURITY.search(found.message)):
+    if not violated(found.message):
         return found
-    needed = "privileged" if level[1] == "baseline" or _PRIVILEGED.search(found.message) else "baseline"
-    command = f"kubectl label namespace {found.ref.namespace} {_ENFORCE}={needed} --overwrite"
-    todo = f"set {_ENFORCE} of the namespace to {needed}, or a securityContext for the pods (kubeflow_patches)."
+    needed = needed_level(found.message)
+    command = f"kubectl label namespace {found.ref.namespace} {ENFORCE}={needed} --overwrite"
+    todo = f"set {ENFORCE} of the namespace to {needed}, or a securityContext for the pods (kubeflow_patches)."
     return replace(found, todo=todo, changes=(command,))
 
 
