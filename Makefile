@@ -1,7 +1,7 @@
 # The front door. `make help` lists the verbs.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help rehearse rehearsal-down test-hosts test-hosts-down validate gang-demo generate translations unit test test-all test-faults test-machines bench lint docs release
+.PHONY: help rehearse rehearsal-down test-hosts test-hosts-down validate gang-demo generate translations unit test test-all test-faults test-machines bench lint release
 
 PLAYBOOK := .venv/bin/ansible-playbook
 INVENTORY ?= inventory/rehearsal
@@ -48,9 +48,9 @@ translations: ## list the texts that have no translation
 	@requirements/setup.sh dev
 	.venv/bin/python -m tests.wording
 
-unit: ## the unit tests alone, without root: make unit TESTS=tests/unit/apply
+unit: ## the tests of pure code, without root and network: make unit TESTS=tests/unit/apply
 	@requirements/setup.sh dev
-	.venv/bin/pytest -q $(if $(TESTS),-n 0 $(TESTS),-n 2 -m "not long" tests/unit tests/recorded)
+	.venv/bin/pytest -q $(if $(TESTS),-n 0 $(TESTS),-n 2 -m "not long and not programs" tests/unit tests/recorded)
 
 test: ## run the tests that protect each change, on rehearsal clusters made for it and removed after
 	@requirements/setup.sh dev
@@ -90,10 +90,6 @@ lint: ## check style, types, playbooks, shell and the collection; every tool run
 	run .venv/bin/python -m tests.generate --check; \
 	run shellcheck .ci/run requirements/setup.sh tests/run.sh tests/hosts/lab/boot.sh tests/hosts/lab/rootfs/finish.sh; \
 	exit $$status
-
-docs: ## build the pages as a site in site/, English and Chinese, with search
-	@requirements/setup.sh docs
-	.venv/bin/python -m tests.pages.site
 
 release: ## build, try and tag a release: make release VERSION=1.2.3; with CHECK=1 all but commit and tag
 	@requirements/setup.sh dev

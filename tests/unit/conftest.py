@@ -15,9 +15,12 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
+from kubeflow_volcano.catalog.images import tables
 from kubeflow_volcano.cluster.api.client import Cluster
 from tests.kustomize_tool import kustomize_of
 from tests.places import UPSTREAM
+from tests.samples.images import GONE
+from tests.unit.confined import confined, free
 
 DISCOVERY: dict[str, list[tuple[str, str, bool]]] = {
     "/api/v1": [
@@ -175,6 +178,13 @@ class _Server(ThreadingHTTPServer):
             super().shutdown_request(request)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Keep tests without the mark `programs` from starting any."""
+    with free() if item.get_closest_marker("programs") else confined():
+        return (yield)
+
+
 @pytest.fixture
 def api(tmp_path: Path) -> Iterator[FakeApi]:
     """A server that answers /version and discovery; everything else is the test's."""
@@ -195,6 +205,12 @@ def api(tmp_path: Path) -> Iterator[FakeApi]:
     thread.join()
 
 
+@pytest.fixture
+def small_catalog(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the images of tests/samples/images.py are gone."""
+    monkeypatch.setattr(tables, "all_gone", lambda: GONE)
+
+
 @pytest.fixture(scope="session")
 def upstream_dir() -> Path:
     """Real upstream manifests beside the checkout; skipped where they are not."""
@@ -206,10 +222,12 @@ def upstream_dir() -> Path:
 @pytest.fixture(scope="session")
 def kustomize() -> Path:
     """Kustomize 5, as the rehearsal cluster uses it: from the cache of its tools, or built now."""
-    return kustomize_of("1.30")
+    with free():
+        return kustomize_of("1.30")
 
 
 @pytest.fixture(scope="session")
 def kustomize_3() -> Path:
     """Kustomize 3.2.0, likewise."""
-    return kustomize_of("1.22")
+    with free():
+        return kustomize_of("1.22")

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.faults.__main__ import names_tests
 from tests.faults.cases import CASES
 from tests.faults.tally import Ran, render, summarize
@@ -44,6 +46,7 @@ def test_the_record_of_a_former_run_is_no_place_of_tests(tmp_path: Path) -> None
     assert names_tests(["--times", "2", f"{ROOT / 'tests/faults/test_pods.py'}::test_a"])
 
 
+@pytest.mark.programs
 def test_a_test_that_proves_a_case_with_some_of_its_parameters_is_repeated_with_these() -> None:
     file = "tests/faults/test_validator_faults.py"
     command = [sys.executable, "-m", "tests.faults", "--collect-only", "--times", "2", "--case", "3", file]

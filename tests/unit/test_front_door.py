@@ -12,6 +12,8 @@ import pytest
 
 from tests.places import ROOT
 
+pytestmark = pytest.mark.programs
+
 SYSTEM = ("bash", "cat", "cut", "dirname", "env", "flock", "printf", "rm", "sha256sum", "touch")
 VERSION_CHECK_ONLY = '#!/bin/sh\ncase "$2" in *ensurepip*) exit 1 ;; *) exit 0 ;; esac\n'
 

@@ -24,6 +24,7 @@ def test_every_block_of_code_names_its_language_and_its_comment_is_understood(pa
     assert not re.search(r"\n\n {4,}(?![-*] |\d+\. )\S", prose), "code is between fences, not indented"
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=str)
 def test_what_the_commands_of_a_page_name_exists(page: Path) -> None:
     problems = [
@@ -95,6 +96,7 @@ def test_commands_are_split_at_operators_and_without_heredocs_and_comments() -> 
     assert commands(text)[1:] == [["make", "lint"], ["A=1", "kubectl", "get", "pods"], ["grep", "a b"], ["echo"]]
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(
     ("command", "problem"),
     [

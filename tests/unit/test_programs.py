@@ -9,6 +9,8 @@ import pytest
 
 from kubeflow_volcano.programs import ProgramError, run_program
 
+pytestmark = pytest.mark.programs
+
 
 def test_what_it_wrote_and_how_it_ended_is_returned() -> None:
     done = run_program(sys.executable, "-c", "import sys; print('o'); sys.exit('e')", seconds=30)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from string import Formatter
 
 from kubeflow_volcano.validators.language.catalog import Catalog, catalog_of, without_needless_spaces
@@ -30,6 +31,7 @@ _LONGEST = 12
 """Most sentences that one template covers."""
 
 
+@lru_cache(4096)
 def translate(text: str, language: str) -> str:
     """The text in that language, as far as its catalog has it; English as it is."""
     return _translated(text, catalog_of(language), 0, lambda _: None)

@@ -127,6 +127,7 @@ def test_the_first_release_is_that_of_the_newest_kind() -> None:
     assert {item.since for item in example_kinds()} - {None} <= {*read.releases()}
 
 
+@pytest.mark.programs
 def test_the_steps_of_the_pipeline_predict(tmp_path: Path) -> None:
     workflow = load_example("pipeline").objects[-1]
     templates = {item["name"]: item for item in workflow["spec"]["templates"]}
@@ -142,6 +143,7 @@ def test_the_steps_of_the_pipeline_predict(tmp_path: Path) -> None:
     assert said.strip() in load_example("pipeline").sees
 
 
+@pytest.mark.programs
 def test_a_model_that_is_wrong_predicts_nothing(tmp_path: Path) -> None:
     workflow = load_example("pipeline").objects[-1]
     (evaluate,) = [item for item in workflow["spec"]["templates"] if item["name"] == "evaluate"]

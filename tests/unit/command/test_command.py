@@ -71,6 +71,7 @@ def test_an_unknown_command_is_answered_with_those_that_exist(capsys: pytest.Cap
     assert all(f"'{name}'" in said for name in COMMANDS)
 
 
+@pytest.mark.programs
 def test_the_script_ends_with_the_exit_code_of_the_command() -> None:
     for words, code, said in ((["--version"], 0, f"kubeflow-volcano {__version__}"), (["explain", "Z9"], 2, "Found:")):
         done = subprocess.run(

@@ -10,6 +10,8 @@ import pytest
 
 from tests.places import ROOT
 
+pytestmark = pytest.mark.programs
+
 LATIN = {"PYTHONIOENCODING": "iso-8859-1"}
 CHINESE = {"PYTHONIOENCODING": "gbk"}
 BARE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii:strict"}

@@ -68,6 +68,7 @@ def test_nothing_that_catches_exceptions_swallows_a_signal() -> None:
     assert not issubclass(Interrupted, Exception)
 
 
+@pytest.mark.programs
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="asks /proc whether a process has ended")
 def test_a_worker_whose_parent_was_killed_ends_in_the_middle_of_its_work(tmp_path: Path) -> None:
     """The parent forks a worker, as Ansible does for a task, and kills itself."""

@@ -266,6 +266,7 @@ def test_only_expired_namespaces_of_other_runs_with_our_name_are_swept(api: Any)
     assert account.created == ()
 
 
+@pytest.mark.programs
 def test_what_a_process_of_this_machine_left_goes_when_the_process_has(api: Any) -> None:
     with subprocess.Popen(["sleep", "20"]) as child:
         alive = this_process(child.pid)

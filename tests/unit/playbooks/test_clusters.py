@@ -14,6 +14,8 @@ import pytest
 
 from tests.places import ROOT
 
+pytestmark = pytest.mark.programs
+
 GROUPS: dict[str, Any] = {"clusters": {"eu": {}, "us": {}}}
 
 

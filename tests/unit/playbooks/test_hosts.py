@@ -60,6 +60,7 @@ def test_what_is_read_at_each_pull_is_tried_on_one_node_before_all_others() -> N
     assert hosts_of(play, {"containerd_reload_last"}) == "containerd_reload_last"
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("play", ON_HOSTS, ids=lambda play: str(play["name"]))
 def test_without_hosts_to_work_on_a_pattern_matches_none_and_names_no_group_that_is_not_there(
     play: dict[str, Any], tmp_path: Path
@@ -76,6 +77,7 @@ SHARED: dict[str, Any] = {
 }
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("groups", [{"control_plane", "nodes"}, {"nodes"}], ids=lambda groups: "+".join(sorted(groups)))
 @pytest.mark.parametrize("play", OPENING, ids=lambda play: str(play["name"]))
 def test_hosts_of_other_groups_are_left_alone(play: dict[str, Any], groups: set[str], tmp_path: Path) -> None:
@@ -85,6 +87,7 @@ def test_hosts_of_other_groups_are_left_alone(play: dict[str, Any], groups: set[
     assert sorted(names_of(hosts_of(play, groups), inventory)) == ["master", "worker"]
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("playbook", ["preflight", "hosts"])
 @pytest.mark.parametrize("empty", [{}, {"nodes": {}}], ids=["without-groups", "with-empty-groups"])
 def test_hosts_that_are_left_alone_are_listed_and_no_run_is_about_them_alone(

@@ -12,6 +12,8 @@ import pytest
 
 from tests.places import ROOT, UPSTREAM
 
+pytestmark = pytest.mark.programs
+
 ARCHIVE = UPSTREAM / "manifests-1.6.1.tar.gz"
 
 

@@ -14,6 +14,8 @@ import yaml
 
 from tests.places import ROOT
 
+pytestmark = pytest.mark.programs
+
 PLAYBOOKS = sorted((ROOT / "playbooks").glob("*.yml"))
 INVENTORIES = sorted(path for path in (ROOT / "inventory").iterdir() if path.is_dir())
 WRONG = {

@@ -17,6 +17,8 @@ from kubeflow_volcano.catalog.read import load_release
 from kubeflow_volcano.rehearsal.build.generation import load_generation
 from tests.places import ROOT
 
+pytestmark = pytest.mark.programs
+
 OTHERS = ("openeuler-22.03-kubeflow-1.6", "rehearsal-26.03")
 MODULES = {"trainer": "github.com/kubeflow/trainer/v2", "training-operator": "github.com/kubeflow/training-operator"}
 

@@ -16,6 +16,8 @@ import kubeflow_volcano
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.library import COLLECTION, VERSION
 from tests.places import ROOT
 
+pytestmark = pytest.mark.programs
+
 WRONG = {"volcano_version": "0.0.1"}
 REFUSED = "'0.0.1', which the catalog does not know"
 

@@ -12,8 +12,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from kubeflow_volcano.hosts.reaching import trouble
 from tests.places import ROOT
+
+pytestmark = pytest.mark.programs
 
 HERE = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
 NOWHERE = {"ansible_host": "127.0.0.1", "ansible_port": 1}

@@ -190,6 +190,7 @@ def test_a_file_with_credentials_is_its_owners_alone_from_its_creation_on(
     assert old.read_text() == "y"
 
 
+@pytest.mark.programs
 def test_plugins_that_did_not_load_are_told_with_containerds_reasons(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,11 +201,13 @@ def test_plugins_that_did_not_load_are_told_with_containerds_reasons(
     )
 
 
+@pytest.mark.programs
 def test_a_node_without_crictl_is_asked_by_ctr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(tmp_path, monkeypatch, "ctr", "Type:    io.containerd.grpc.v1\nID:      cri\n")
     assert containerd_service.unready() == ""
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(
     ("answer", "told"),
     [

@@ -115,6 +115,7 @@ def test_examples_use_the_plugin_with_options_that_exist(module: Path) -> None:
     assert [set(options) - set(accepted) for options in used if set(options) - set(accepted)] == []
 
 
+@pytest.mark.programs
 @public
 def test_ansible_doc_finds_it_from_the_checkout(module: Path) -> None:
     done = subprocess.run(

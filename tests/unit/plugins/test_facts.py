@@ -51,6 +51,7 @@ def files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Files:
     return write
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("python", PYTHONS, ids=lambda path: path.parts[-3])
 def test_a_host_answers_everything_and_it_is_understood(python: Path) -> None:
     arguments = {
@@ -198,6 +199,7 @@ def test_containerd_is_believed_about_its_merged_configuration(
     assert (found["cgroup_driver"], found["registry_path"], found["sandbox"]) == expected
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(
     ("endpoint", "name", "through"),
     [
@@ -223,6 +225,7 @@ def test_the_runtime_is_the_one_behind_the_endpoint(files: Files, endpoint: str,
     assert found["cgroup_driver"] == {"docker": "systemd", "cri-o": "cgroupfs", "isulad": "cgroupfs"}.get(name, "")
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(
     "text",
     [
@@ -333,6 +336,7 @@ def test_zones_of_firewalld_are_read_with_their_sources() -> None:
     assert zones_of(text) == {"public": [], "trusted": ["10.96.0.0/12", "10.244.0.0/16"]}
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(
     ("script", "zones", "trouble"),
     [
@@ -353,6 +357,7 @@ def test_a_firewalld_that_does_not_answer_is_not_taken_for_one_without_zones(
     assert (found["zones"], found["zones_trouble"]) == (zones, trouble)
 
 
+@pytest.mark.programs
 def test_a_part_that_breaks_is_told_and_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken() -> dict[str, Any]:
         raise PermissionError("no")

@@ -14,6 +14,8 @@ import yaml
 
 from tests.places import ROOT
 
+pytestmark = pytest.mark.programs
+
 OLD = sorted((Path.home() / ".pyenv/versions").glob("[23].[678].*/bin/python"))
 """Interpreters of this machine that are too old, where it has some; from 2.7 to 3.8."""
 

@@ -14,6 +14,8 @@ import yaml
 
 from tests.places import ROOT
 
+pytestmark = pytest.mark.programs
+
 PLAY = [
     {
         "hosts": "a",

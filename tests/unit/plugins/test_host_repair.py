@@ -15,6 +15,8 @@ import pytest
 from ansible_collections.kubeflow_volcano.platform.plugins.modules import kfv_host_repair as module
 from tests.places import ROOT
 
+pytestmark = pytest.mark.programs
+
 PYTHONS = [*sorted((Path.home() / ".pyenv/versions").glob("3.9.*/bin/python3")), Path(sys.executable)]
 LIVE = Path("/proc/sys/kernel/panic")
 

@@ -9,7 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.places import ROOT
+
+pytestmark = pytest.mark.programs
 
 SHOW = {
     "hosts": "localhost",

@@ -9,6 +9,8 @@ import pytest
 
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils import programs
 
+pytestmark = pytest.mark.programs
+
 
 def script(path: Path, text: str) -> Path:
     path.write_text(f"#!/bin/sh\n{text}\n")

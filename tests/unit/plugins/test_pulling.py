@@ -10,6 +10,8 @@ import pytest
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils import host_files, node_images
 from ansible_collections.kubeflow_volcano.platform.plugins.modules import kfv_pull
 
+pytestmark = pytest.mark.programs
+
 DIGEST = f"sha256:{'a' * 64}"
 
 

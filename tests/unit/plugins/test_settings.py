@@ -13,6 +13,8 @@ import pytest
 
 from tests.places import ROOT
 
+pytestmark = pytest.mark.programs
+
 PASSED = """
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action
 

@@ -10,7 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.places import ROOT
+
+pytestmark = pytest.mark.programs
 
 ROLLOUTS = {
     "changed": {"changed": True, "failed": False},

@@ -150,6 +150,7 @@ def test_devices_are_left_alone_and_sockets_and_pipes_are_not(volume: Path) -> N
     assert owner(volume / "pipe") == owner(volume / "socket") == (UID, GID)
 
 
+@pytest.mark.programs
 def test_what_cannot_be_given_is_named_and_what_was_given_is_counted(volume: Path) -> None:
     (volume / "wrong").unlink()
     (volume / "below" / "wrong").unlink()

@@ -92,6 +92,7 @@ def test_a_state_that_can_not_be_read_is_none(tmp_path: Path, text: str) -> None
     assert State.load(tmp_path / "state.json") is None
 
 
+@pytest.mark.programs
 def test_a_second_process_is_told_the_holder_and_may_wait(tmp_path: Path) -> None:
     lock = tmp_path / "lock"
     holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(lock)], stdout=subprocess.PIPE, text=True)
@@ -157,6 +158,7 @@ def test_a_bad_option_is_told_without_a_traceback(capsys: pytest.CaptureFixture[
     assert "Traceback" not in told
 
 
+@pytest.mark.programs
 def test_down_of_nothing_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if os.geteuid() != 0:
         pytest.skip("needs root")

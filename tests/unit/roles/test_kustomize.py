@@ -15,6 +15,8 @@ import pytest
 from tests.kustomize_mirror import Mirror, package_for, program
 from tests.places import ROOT
 
+pytestmark = pytest.mark.programs
+
 
 @pytest.fixture
 def mirror(tmp_path: Path) -> Iterator[Mirror]:

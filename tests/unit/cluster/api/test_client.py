@@ -366,6 +366,7 @@ def plugin(command: str, *arguments: str) -> dict[str, Any]:
     return {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": command, "args": list(arguments)}}
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(
     ("user", "cause"),
     [
@@ -383,6 +384,7 @@ def test_a_plugin_that_gives_no_credentials_is_told_and_not_gone_without(
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("script", ["exec sleep 60", "sleep 60; echo", "sleep 60 & echo {}"])
 def test_a_plugin_that_does_not_answer_is_ended_and_told(
     api: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
@@ -395,6 +397,7 @@ def test_a_plugin_that_does_not_answer_is_ended_and_told(
     assert "run that program" in caught.value.problems[0].todo
 
 
+@pytest.mark.programs
 def test_a_command_of_an_older_kubeconfig_is_ended_as_well(
     api: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -415,6 +418,7 @@ def test_an_authority_that_is_no_certificate_is_told_at_once(
         Cluster.connect(kubeconfig(tmp_path, server, {"token": "t"}, {"certificate-authority": str(authority)}))
 
 
+@pytest.mark.programs
 def test_a_key_that_is_encrypted_is_told_and_nobody_is_asked_for_its_password(api: Any, tmp_path: Path) -> None:
     certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
     request = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-days", "2"]

@@ -7,6 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.programs
+
 SCRIPT = """
 import contextlib, multiprocessing, pathlib, sys, tempfile
 from kubeflow_volcano.cluster.api.client import Cluster

@@ -143,6 +143,7 @@ def _refuse_many(path: Path, process: int) -> None:
         Ledger(path).add(f"q.io/{process}/{number}:1", Meaning.REFUSED, "404")
 
 
+@pytest.mark.programs
 def test_nothing_is_lost_when_several_processes_write_at_the_same_time(tmp_path: Path, clock: Clock) -> None:
     ledger = begun(tmp_path, clock, most_refusals=1000)
     fork = multiprocessing.get_context("fork")

@@ -50,6 +50,7 @@ def test_use_is_noted(tmp_path: Path) -> None:
     assert home.is_dir()
 
 
+@pytest.mark.programs
 def test_what_a_node_has_mounted_stays(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("mounting needs root")

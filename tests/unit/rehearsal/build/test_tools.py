@@ -23,6 +23,8 @@ from kubeflow_volcano.rehearsal.build.toolchain import Go, go_architecture
 from kubeflow_volcano.rehearsal.build.tools import ensure_tools, main, tools_to_build
 from tests.places import ROOT
 
+pytestmark = pytest.mark.programs
+
 HELLO = 'package main\n\nvar word = "unset"\n\nfunc main() { print(word) }\n'
 ENSURE = """
 import sys

@@ -152,6 +152,7 @@ def seen() -> tuple[str, list[Path]]:
     return Path("/proc/self/mountinfo").read_text(), sorted(Path("/sys/class/net").glob("trial*"))
 
 
+@pytest.mark.programs
 def test_a_real_host_is_looked_at_without_changing_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if os.geteuid() != 0:
         pytest.skip("the trials in namespaces need root")

@@ -35,6 +35,7 @@ def test_what_requires_no_credentials_is_closed_before_it_starts(monkeypatch: py
     assert " ".join(rule) == "iptables -A INPUT -p tcp --dport 10247 ! -i lo -j REJECT"
 
 
+@pytest.mark.programs
 def test_a_command_that_fails_ends_the_node_with_a_line_about_it() -> None:
     with pytest.raises(SystemExit, match="`false --x` failed with exit code 1"):
         _run("false", "--x")

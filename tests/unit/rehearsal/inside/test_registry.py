@@ -156,6 +156,7 @@ def test_it_listens_on_loopback_only(registry: Registry) -> None:
     assert registry.socket.getsockname()[0] == "127.0.0.1"
 
 
+@pytest.mark.programs
 def test_a_bare_python_serves_until_it_is_told_to_end(tmp_path: Path, digests: dict[str, str]) -> None:
     python = shutil.which("python3", path="/usr/bin:/usr/local/bin") or shutil.which("python3")
     assert python

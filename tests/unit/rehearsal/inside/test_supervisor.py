@@ -20,6 +20,8 @@ from kubeflow_volcano.rehearsal import inside
 from kubeflow_volcano.rehearsal.inside.supervisor import Daemon, Duty, is_ready, next_delay, rotate_log
 from tests.places import ROOT
 
+pytestmark = pytest.mark.programs
+
 PACKAGE = ROOT
 
 

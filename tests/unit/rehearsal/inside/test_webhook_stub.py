@@ -392,6 +392,7 @@ def ask(port: int, authority: Path, name: str | None) -> dict[str, Any]:
         return found
 
 
+@pytest.mark.programs
 def test_the_stub_has_a_verifiable_certificate_for_every_service_and_for_nothing_else(
     pki: Path, tmp_path: Path
 ) -> None:
@@ -429,6 +430,7 @@ class Store:
         return {"metadata": {"uid": "u", "resourceVersion": str(self.version)}, "data": data}
 
 
+@pytest.mark.programs
 def test_the_stub_serves_with_what_cert_manager_issued_as_soon_as_it_is_there(
     pki: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

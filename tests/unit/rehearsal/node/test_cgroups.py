@@ -147,6 +147,7 @@ def container() -> Iterator[tuple[Path, int]]:
                     group.rmdir()
 
 
+@pytest.mark.programs
 def test_a_containers_processes_make_room_and_come_back(container: tuple[Path, int]) -> None:
     top, pid = container
     group = NodeCgroup(Layout("v2", (Hierarchy(top, frozenset()),)), "kfv-x")

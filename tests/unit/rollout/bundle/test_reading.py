@@ -47,6 +47,7 @@ def test_each_file_is_found_by_its_source(bundle: Path) -> None:
     assert (opened.contents.complete, opened.contents.release, len(opened.contents.files)) == (True, "1.9.1", 6)
 
 
+@pytest.mark.programs
 def test_sha256sum_verifies_a_bundle_without_this_project(bundle: Path) -> None:
     verify = ["sha256sum", "--check", "--quiet", "--strict", SUMS]
     assert subprocess.run(verify, cwd=bundle, check=False, capture_output=True).returncode == 0

@@ -189,6 +189,7 @@ with Writer.open(directory, Contents("0.1.0", "1.9.1", ("amd64",), "3.11", False
 """
 
 
+@pytest.mark.programs
 def test_killed_after_each_file_and_continued_by_the_next_one(tmp_path: Path, sources: Path, header: Contents) -> None:
     """SIGKILL, which nothing can be done about, after every file."""
     directory = tmp_path / "bundle"

@@ -67,6 +67,7 @@ esac
 """
 
 
+@pytest.mark.programs
 def test_it_touches_the_jobs_of_the_operator_whose_gangs_are_admitted_and_ends_when_told(tmp_path: Path) -> None:
     (tmp_path / "kubectl").write_text(KUBECTL)
     (tmp_path / "kubectl").chmod(0o755)

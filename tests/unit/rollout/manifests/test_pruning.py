@@ -66,6 +66,7 @@ def test_what_was_used_today_stays_however_many_there_are(tmp_path: Path, monkey
     assert place.exists()
 
 
+@pytest.mark.programs
 def test_what_another_process_holds_stays(tmp_path: Path) -> None:
     place = entry(tmp_path, "trees", 1, 40)
     text = "import sys; from pathlib import Path; from kubeflow_volcano.rollout.manifests.pruning import Uses\n"

@@ -17,6 +17,8 @@ from kubeflow_volcano.rollout.bundle.writing import Writer
 from kubeflow_volcano.rollout.packing.wheels import Wheels, python_version
 from tests.places import ROOT
 
+pytestmark = pytest.mark.programs
+
 TAG = f"cp{python_version().replace('.', '')}"
 OFFERED = (
     ("plain_one", "1.0", "py3-none-any"),

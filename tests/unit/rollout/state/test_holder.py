@@ -48,6 +48,7 @@ def started() -> Iterator[tuple[subprocess.Popen[str], int]]:
             os.kill(worker, signal.SIGKILL)
 
 
+@pytest.mark.programs
 def test_a_worker_whose_parent_was_killed_is_an_orphan_that_may_be_ended(
     started: tuple[subprocess.Popen[str], int],
 ) -> None:
@@ -66,6 +67,7 @@ def test_a_worker_whose_parent_was_killed_is_an_orphan_that_may_be_ended(
     until(lambda: not Path(f"/proc/{worker}/cmdline").exists() or held(worker).life() is Life.GONE, seconds=20)
 
 
+@pytest.mark.programs
 def test_a_process_that_has_ended_is_gone() -> None:
     with subprocess.Popen(["true"]) as process:
         process.wait()
@@ -80,6 +82,7 @@ def test_nothing_is_said_about_processes_elsewhere_and_about_this_one(holder: Ho
     assert holder.described(WAIT) == ("", WAIT)
 
 
+@pytest.mark.programs
 def test_another_program_that_now_has_the_number_is_never_to_be_ended() -> None:
     with subprocess.Popen(["sleep", "60"]) as process:
         until(lambda: Path(f"/proc/{process.pid}/cmdline").read_bytes().startswith(b"sleep"), seconds=20)

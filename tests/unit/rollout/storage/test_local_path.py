@@ -130,6 +130,7 @@ def made(folder: Path, version: str, claim: str) -> os.stat_result:
     return volume.stat()
 
 
+@pytest.mark.programs
 @as_root
 @pytest.mark.parametrize("version", UPSTREAM)
 def test_a_new_volume_of_a_known_consumer_belongs_to_it_alone(tmp_path: Path, version: str) -> None:
@@ -137,6 +138,7 @@ def test_a_new_volume_of_a_known_consumer_belongs_to_it_alone(tmp_path: Path, ve
     assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (999, 999, 0o770)
 
 
+@pytest.mark.programs
 @as_root
 @pytest.mark.parametrize("version", UPSTREAM)
 def test_other_new_volumes_are_as_upstream_makes_them(tmp_path: Path, version: str) -> None:

@@ -141,11 +141,13 @@ def test_bad_options_end_with_2_and_three_parts_before_anything_is_touched(
     assert "Do: " in told
 
 
+@pytest.mark.programs
 def test_an_unknown_option_ends_with_2() -> None:
     done = run("--nonsense")
     assert (done.returncode, "Traceback" in done.stderr) == (2, False)
 
 
+@pytest.mark.programs
 def test_a_server_that_does_not_answer_ends_with_3_and_a_report(nobody: Path, tmp_path: Path) -> None:
     done = run("--kubeconfig", str(nobody), "--report-dir", str(tmp_path / "reports"))
     assert done.returncode == 3, done.stderr
@@ -157,6 +159,7 @@ def test_a_server_that_does_not_answer_ends_with_3_and_a_report(nobody: Path, tm
     assert document["summary"]["verdict"] == "incomplete"
 
 
+@pytest.mark.programs
 def test_a_kubeconfig_that_is_none_ends_with_3(tmp_path: Path) -> None:
     (tmp_path / "broken").write_text("}{")
     for name in ("broken", "missing"):
@@ -166,6 +169,7 @@ def test_a_kubeconfig_that_is_none_ends_with_3(tmp_path: Path) -> None:
         assert name in done.stdout
 
 
+@pytest.mark.programs
 def test_a_report_that_cannot_be_written_ends_with_7_and_the_summary_is_there(nobody: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     done = run("--kubeconfig", str(nobody), "--report-dir", str(tmp_path / "file" / "reports"))
@@ -174,6 +178,7 @@ def test_a_report_that_cannot_be_written_ends_with_7_and_the_summary_is_there(no
     assert "--report-dir" in done.stderr
 
 
+@pytest.mark.programs
 def test_a_reader_who_leaves_early_changes_nothing() -> None:
     done = subprocess.run(
         ["bash", "-c", f"set -o pipefail; {sys.executable} -m validators list | true"],

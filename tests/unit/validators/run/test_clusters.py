@@ -19,6 +19,8 @@ from kubeflow_volcano.validators.run.clusters import directory_of, named
 from tests.places import ROOT
 from tests.waiting import until
 
+pytestmark = pytest.mark.programs
+
 
 def write(path: Path, port: int, *contexts: str) -> Path:
     """A kubeconfig with these contexts, all of a server on a port of this machine."""

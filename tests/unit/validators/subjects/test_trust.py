@@ -200,6 +200,7 @@ func main() {
 """
 
 
+@pytest.mark.programs
 @pytest.mark.skipif(shutil.which("go") is None, reason="needs a Go compiler")
 def test_go_says_the_same_of_every_shape(tmp_path: Path) -> None:
     """As a TLS client of Go does it: crypto/tls, handshake_client.go, verifyServerCertificate."""

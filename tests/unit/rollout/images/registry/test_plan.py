@@ -17,6 +17,8 @@ from kubeflow_volcano.rollout.images.report.image_list import crowded, report, w
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from tests.unit.rollout.images.conftest import Objects
 
+pytestmark = pytest.mark.usefixtures("small_catalog")
+
 DIGEST = f"sha256:{'1' * 64}"
 
 

@@ -9,6 +9,8 @@ import pytest
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.images.registry.skopeo import Skopeo
 
+pytestmark = pytest.mark.programs
+
 HELP = 'case "$*" in *--help*) echo "--all --preserve-digests --digestfile"; exit;; esac\n'
 
 

@@ -11,6 +11,8 @@ from kubeflow_volcano.rollout.images.rename.rewrite import rewrite
 from kubeflow_volcano.rollout.images.rename.rules import validate_rules
 from kubeflow_volcano.rollout.settings.images import MirrorSettings
 
+pytestmark = pytest.mark.usefixtures("small_catalog")
+
 Make = Callable[..., dict[str, Any]]
 Mirror = Callable[..., MirrorSettings]
 
@@ -61,16 +63,13 @@ def test_the_first_rule_that_fits_counts(mirror: Mirror, deployment: Make) -> No
 @pytest.mark.parametrize(
     ("gone", "final"),
     [
-        ("gcr.io/arrikto/kubeflow/oidc-authservice:28c59ef", "docker.io/kubeflowmanifestswg/oidc-authservice:28c59ef"),
         ("gcr.io/arrikto/istio/pilot:1.14.1-1-g19df463bb", "docker.io/istio/pilot:1.14.1"),
         ("gcr.io/kubebuilder/kube-rbac-proxy:v0.13.1", "quay.io/brancz/kube-rbac-proxy:v0.13.1"),
         (
             "gcr.io/ml-pipeline/minio:RELEASE.2019-08-14T20-37-41Z-license-compliance",
             "docker.io/minio/minio:RELEASE.2019-08-14T20-37-41Z",
         ),
-        ("gcr.io/ml-pipeline/mysql:8.0.26", "docker.io/library/mysql:8.0.26"),
-        ("gcr.io/ml-pipeline/argoexec:v3.4.17-license-compliance", "quay.io/argoproj/argoexec:v3.4.17"),
-        ("gcr.io/ml-pipeline/persistenceagent:2.3.0", "ghcr.io/kubeflow/kfp-persistence-agent:2.4.0"),
+        ("gcr.io/ml-pipeline/api-server:2.3.0", "ghcr.io/kubeflow/kfp-api-server:2.4.0"),
         ("gcr.io/ml-pipeline/api-server:2.0.5", "gcr.io/ml-pipeline/api-server:2.0.5"),
     ],
 )

@@ -148,6 +148,7 @@ def run_script(root: Path) -> Settings:
 SLICE = f"kubepods-burstable-pod{UID.replace('-', '_')}.slice"
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(
     ("paths", "found"),
     [
@@ -167,6 +168,7 @@ def test_the_script_tells_drivers_by_the_names_of_groups(
     assert (settings.kubelet, settings.runtime, settings.failure) == (*found, ("", ""))
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(("enforce", "mode"), [("1", "enforcing"), ("0", "permissive"), (None, "disabled")])
 def test_the_script_reads_how_selinux_stands(tmp_path: Path, enforce: str | None, mode: str) -> None:
     (tmp_path / "selinux").mkdir()

@@ -20,6 +20,8 @@ from kubeflow_volcano.validators.core.outcome import Status
 from kubeflow_volcano.validators.run.options import Options, expectations_of
 from tests.samples.facts import crd, deployment, facts, node, pod, ref
 
+pytestmark = pytest.mark.usefixtures("small_catalog")
+
 UPSTREAM = "docker.io/example/program:v2"
 PLACE = (ref("Deployment", "kubeflow/program"), "program")
 

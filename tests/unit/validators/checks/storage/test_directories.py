@@ -62,6 +62,7 @@ def test_a_directory_that_is_not_there_and_a_pod_that_did_not_run_are_told_apart
     assert "before it had seen everything" in account(BASE, end("ls x\n")).failure
 
 
+@pytest.mark.programs
 def test_the_script_counts_volumes_that_are_open_to_everybody(tmp_path: Path) -> None:
     base = tmp_path / "base"
     for name, mode in (

@@ -68,6 +68,7 @@ def ask(tmp_path: Path, *names: str, resolv: str = RESOLV) -> tuple[DnsEvidence,
     return evidence, asked.read_text().split()
 
 
+@pytest.mark.programs
 def test_names_are_asked_for_in_full_and_answers_of_old_and_new_busybox_are_understood(tmp_path: Path) -> None:
     evidence, asked = ask(tmp_path, "kubernetes.default", "old.ns", "gone.ns")
     assert (evidence.server, evidence.domain, evidence.failure) == ("10.96.0.10", "cluster.local", None)
@@ -84,6 +85,7 @@ KEPT = 4096
 """Bytes of a termination message of which the kubelet keeps the last (pkg/kubelet/container/runtime.go)."""
 
 
+@pytest.mark.programs
 def test_a_report_always_fits_into_a_termination_message(tmp_path: Path) -> None:
     names = ("kubernetes.default", *(f"many-{number}.ns" for number in range(40)))
     evidence, asked = ask(tmp_path, *names)
@@ -94,6 +96,7 @@ def test_a_report_always_fits_into_a_termination_message(tmp_path: Path) -> None
     assert evidence.answers[1].addresses
 
 
+@pytest.mark.programs
 def test_names_for_which_one_report_has_no_room_are_asked_for_by_the_next_pod(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,12 +118,14 @@ def test_names_for_which_one_report_has_no_room_are_asked_for_by_the_next_pod(
     assert pods > 1
 
 
+@pytest.mark.programs
 def test_a_name_service_that_does_not_know_the_api_server_is_asked_for_nothing_else(tmp_path: Path) -> None:
     evidence, asked = ask(tmp_path, "absent.default", "old.ns")
     assert evidence.left == ("old.ns",)
     assert set(asked) == {"absent.default.svc.cluster.local."}
 
 
+@pytest.mark.programs
 def test_a_pod_without_a_cluster_domain_asks_nobody(tmp_path: Path) -> None:
     evidence, asked = ask(tmp_path, "kubernetes.default", resolv="nameserver 8.8.8.8\nsearch example.com\n")
     assert (evidence.server, evidence.domain, evidence.answers, asked) == ("8.8.8.8", "", (), [])

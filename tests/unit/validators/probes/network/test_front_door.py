@@ -69,6 +69,7 @@ def ask(address: str, tmp_path: Path) -> FrontDoor:
     return evidence
 
 
+@pytest.mark.programs
 @busybox
 def test_a_redirect_is_followed_to_the_sign_in_and_its_query_is_not_kept(
     server: tuple[type[Gateway], str], tmp_path: Path
@@ -81,6 +82,7 @@ def test_a_redirect_is_followed_to_the_sign_in_and_its_query_is_not_kept(
     assert judged(evidence).status is Status.PASS
 
 
+@pytest.mark.programs
 @busybox
 def test_the_page_of_oauth2_proxy_is_a_sign_in_although_it_comes_with_403(
     server: tuple[type[Gateway], str], tmp_path: Path
@@ -92,6 +94,7 @@ def test_the_page_of_oauth2_proxy_is_a_sign_in_although_it_comes_with_403(
     assert judged(evidence).status is Status.PASS
 
 
+@pytest.mark.programs
 @busybox
 def test_403_without_a_way_on_is_no_sign_in(server: tuple[type[Gateway], str], tmp_path: Path) -> None:
     handler, address = server
@@ -99,6 +102,7 @@ def test_403_without_a_way_on_is_no_sign_in(server: tuple[type[Gateway], str], t
     assert judged(ask(address, tmp_path)).reason == "Denied"
 
 
+@pytest.mark.programs
 @busybox
 def test_answers_that_are_none_are_told_apart(server: tuple[type[Gateway], str], tmp_path: Path) -> None:
     handler, address = server
@@ -107,6 +111,7 @@ def test_answers_that_are_none_are_told_apart(server: tuple[type[Gateway], str],
     assert (outcome.status, outcome.reason) == (Status.FAIL, "ServerError")
 
 
+@pytest.mark.programs
 @busybox
 def test_nobody_at_the_address_is_no_answer(tmp_path: Path) -> None:
     outcome = judged(ask("127.0.0.1:9", tmp_path))

@@ -39,6 +39,7 @@ echo "$KFV_TEXT"
 """
 
 
+@pytest.mark.programs
 def test_ways_are_tried_again_and_another_servers_answer_is_none(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.touch()

@@ -63,6 +63,7 @@ def volume(tmp_path: Path) -> Path:
     return directory
 
 
+@pytest.mark.programs
 @needs_root
 def test_an_owner_can_do_everything_and_leaves_nothing(volume: Path, tmp_path: Path) -> None:
     (volume / "precious").write_text("kept")
@@ -74,6 +75,7 @@ def test_an_owner_can_do_everything_and_leaves_nothing(volume: Path, tmp_path: P
     assert (volume / "precious").read_text() == "kept"
 
 
+@pytest.mark.programs
 @needs_root
 def test_a_directory_of_root_refuses_and_shows_owner_and_mode(volume: Path, tmp_path: Path) -> None:
     volume.chmod(0o755)
@@ -84,6 +86,7 @@ def test_a_directory_of_root_refuses_and_shows_owner_and_mode(volume: Path, tmp_
     assert list(volume.iterdir()) == []
 
 
+@pytest.mark.programs
 @needs_root
 def test_a_sticky_directory_shows_its_special_bit(volume: Path, tmp_path: Path) -> None:
     volume.chmod(0o1777)
@@ -91,6 +94,7 @@ def test_a_sticky_directory_shows_its_special_bit(volume: Path, tmp_path: Path) 
     assert (written.mode, written.cause) == ("1777", "")
 
 
+@pytest.mark.programs
 @needs_root
 @pytest.mark.parametrize("ending", ["", ".new", ".d", ".d.new"])
 def test_what_has_the_name_already_is_left_alone(volume: Path, tmp_path: Path, ending: str) -> None:
@@ -102,6 +106,7 @@ def test_what_has_the_name_already_is_left_alone(volume: Path, tmp_path: Path, e
     assert [item.name for item in volume.iterdir()] == [theirs.name]
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("shell", ["sh", "busybox"])
 def test_a_probe_that_is_ended_leaves_nothing(volume: Path, tmp_path: Path, shell: str) -> None:
     if not (program := shutil.which(shell)):
