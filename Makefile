@@ -1,7 +1,7 @@
 # The front door. `make help` lists the verbs.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help rehearse rehearsal-down test-hosts test-hosts-down validate gang-demo generate translations unit test test-all test-faults test-machines bench lint release
+.PHONY: help rehearse rehearsal-down test-hosts test-hosts-down validate gang-demo generate translations unit test test-all test-faults test-machines bench lint docs release
 
 PLAYBOOK := .venv/bin/ansible-playbook
 INVENTORY ?= inventory/rehearsal
@@ -90,6 +90,10 @@ lint: ## check style, types, playbooks, shell and the collection; every tool run
 	run .venv/bin/python -m tests.generate --check; \
 	run shellcheck .ci/run requirements/setup.sh tests/run.sh tests/hosts/lab/boot.sh tests/hosts/lab/rootfs/finish.sh; \
 	exit $$status
+
+docs: ## build the pages as a site in site/, English and Chinese, with search
+	@requirements/setup.sh docs
+	.venv/bin/python -m tests.pages.site
 
 release: ## build, try and tag a release: make release VERSION=1.2.3; with CHECK=1 all but commit and tag
 	@requirements/setup.sh dev

@@ -19,8 +19,10 @@ from gang_demo.show import page
 from kubeflow_volcano.catalog import document
 from kubeflow_volcano.validators.cli import manual
 from kubeflow_volcano.validators.report.document import MANUAL
+from tests.pages.copies import translated_pages
 from tests.places import ROOT
 from tests.recorded import verdicts
+from tests.release import versions
 
 __all__ = ["GENERATORS", "outdated"]
 
@@ -55,7 +57,20 @@ def _scenarios() -> Texts:
         yield directory / name, text
 
 
-GENERATORS: Sequence[Callable[[], Texts]] = (_checks, _catalog, _scenarios, verdicts.generated)
+def _versions() -> Texts:
+    for name, text in versions.texts(versions.version()):
+        yield Path(name), text
+
+
+GENERATORS: Sequence[Callable[[], Texts]] = (
+    _versions,
+    _checks,
+    _catalog,
+    _scenarios,
+    translated_pages,
+    verdicts.generated,
+)
+"""Each reads what those before it have written."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -63,12 +78,13 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.generate", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="write nothing; list what is not up to date")
     check = parser.parse_args(arguments).check
-    found = list(outdated())
-    for path, text in found:
+    found = False
+    for path, text in outdated():
+        found = True
         sys.stdout.write(f"{path}: not up to date, run `make generate`\n" if check else f"{path}\n")
         if not check:
             (ROOT / path).write_text(text, encoding="utf-8")
-    return int(check and bool(found))
+    return int(check and found)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Where the version and the address of the project stand. `python -m tests.release.versions` makes all places agree.
+"""Which places have the version and the address of the project; `make generate` makes them agree.
 
 The version is `__version__` of the library, to which pyproject.toml leads; the address is `[project.urls]` there.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.places import ROOT
 
-__all__ = ["NUMBER", "SOURCE", "address", "version", "with_address", "write"]
+__all__ = ["NUMBER", "SOURCE", "address", "texts", "version", "with_address", "write"]
 
 NUMBER = r"(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)"
 """A version as wheels (PEP 440) and collections (Semantic Versioning) both write it."""
@@ -57,7 +57,7 @@ def with_address(pyproject: str, url: str) -> str:
 def write(number: str, root: Path = ROOT) -> list[str]:
     """Write version and address into all places; returns the paths of those that were different."""
     changed = []
-    for name, text in _texts(number, root):
+    for name, text in texts(number, root):
         path = root / name
         if path.read_text("utf-8") != text:
             path.write_text(text, "utf-8")
@@ -65,7 +65,12 @@ def write(number: str, root: Path = ROOT) -> list[str]:
     return changed
 
 
-def _texts(number: str, root: Path) -> Iterator[tuple[str, str]]:
+def texts(number: str, root: Path = ROOT) -> Iterator[tuple[str, str]]:
+    """Every file that names the version or the address, and what it is to contain.
+
+    Raises:
+        ValueError: a file names no version.
+    """
     for name, pattern in _PLACES.items():
         text, count = re.subn(pattern, rf"\g<1>{number}", (root / name).read_text("utf-8"))
         if count != 1:
@@ -83,8 +88,3 @@ def _with_fields_of_galaxy(text: str, url: str | None) -> str:
     values = (url, f"{url}/tree/main/docs", url, f"{url}/issues")
     lines = "".join(f"{name}: {value}\n" for name, value in zip(_OF_GALAXY, values, strict=True))
     return re.sub(r"(?m)^(license: .*\n)", rf"\g<1>{lines}", kept)
-
-
-if __name__ == "__main__":
-    for place in write(version()):
-        print(f"{place} is up to date now")  # noqa: T201 - this program's output

@@ -37,7 +37,7 @@ def checkout(tmp_path: Path) -> Path:
 
 def test_every_place_has_the_version_of_the_library(checkout: Path) -> None:
     assert versions.version() == kubeflow_volcano.__version__
-    assert versions.write(versions.version(), checkout) == [], "run python -m tests.release.versions"
+    assert versions.write(versions.version(), checkout) == [], "run make generate"
 
 
 def test_the_program_prints_it() -> None:
