@@ -52,12 +52,6 @@ PREFIXES = (
 )
 """Prefixes of all public variables. An inventory may have other variables with them, such as `backup_retention`."""
 
-SECRETS = ("image_mirror_credentials", "kubeflow_connectors", "kubeflow_user_password", "kubeflow_users")
-"""Variables whose values no message and no result of a plugin contains."""
-
-NOT_IN_RESULTS = (*SECRETS, "kubeflow_patches")
-"""Variables that no result of a plugin contains, because Ansible prints results with -v. Any patch may set a secret."""
-
 GivenPath: TypeAlias = Annotated[Path, Parsed(lambda text: Path(text).expanduser())]
 """A path in which ~ is expanded."""
 
@@ -121,10 +115,17 @@ def defaults() -> dict[str, Any]:
 
 @cache
 def schema() -> dict[str, Any]:
-    """The JSON Schema of all public variables, as in settings.schema.json. It is shared: do not change it."""
+    """The JSON Schema of all public variables, which follows from variables.yaml. It is shared: do not change it."""
     text = files("kubeflow_volcano.rollout.settings").joinpath("settings.schema.json").read_text(encoding="utf-8")
     loaded: dict[str, Any] = read_json(text)
     return loaded
+
+
+SECRETS = tuple(name for name, rule in schema()["properties"].items() if rule.get("writeOnly"))
+"""Variables whose values no message and no result of a plugin contains."""
+
+NOT_IN_RESULTS = (*SECRETS, "kubeflow_patches")
+"""Variables that no result of a plugin contains, because Ansible prints results with -v. Any patch may set a secret."""
 
 
 @cache

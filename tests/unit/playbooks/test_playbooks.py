@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.places import ROOT
 
@@ -115,20 +114,6 @@ def test_the_rehearsal_inventory_follows_the_cache_and_the_name_of_the_cluster(t
     )  # fmt: skip  one command line
 
     assert f"{tmp_path}/kubeflow-volcano/rehearsal/other/admin.kubeconfig" in done.stdout
-
-
-def test_the_sample_inventory_shows_every_variable_with_its_default() -> None:
-    options = {
-        name: option["default"]
-        for path in (ROOT / "roles").glob("*/meta/argument_specs.yml")
-        for name, option in yaml.safe_load(path.read_text("utf-8"))["argument_specs"]["main"]["options"].items()
-    }
-    text = (ROOT / "inventory/sample/group_vars/all.yml").read_text("utf-8")
-
-    shown = re.findall(r"^# ([a-z_]+): (.*)$", text, re.MULTILINE)
-
-    assert {name: yaml.safe_load(value) for name, value in shown} == options
-    assert yaml.safe_load(text) is None
 
 
 def test_a_kubeconfig_that_is_not_there_is_told_without_a_traceback(tmp_path: Path) -> None:

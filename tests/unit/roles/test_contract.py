@@ -1,11 +1,8 @@
-"""What every role promises, read from its files: each variable described once, tasks that a person can follow."""
+"""What every role promises, read from its files: tasks that a person can follow."""
 
 from __future__ import annotations
 
-import json
 import re
-from importlib.resources import files
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -49,26 +46,6 @@ def read(path: Path) -> Any:
     return yaml.safe_load(path.read_text("utf-8"))
 
 
-def specification(role: Path) -> dict[str, Any]:
-    loaded: dict[str, Any] = read(role / "meta" / "argument_specs.yml")["argument_specs"]["main"]
-    return loaded
-
-
-def schema_properties() -> dict[str, Any]:
-    text = files("kubeflow_volcano.rollout.settings").joinpath("settings.schema.json").read_text("utf-8")
-    loaded: dict[str, Any] = json.loads(text)["properties"]
-    return loaded
-
-
-def table(options: dict[str, Any]) -> str:
-    rows = ["| variable | type | default | meaning |", "|---|---|---|---|"]
-    for name, option in options.items():
-        choices = ", ".join(f"`{choice}`" for choice in option.get("choices", []))
-        meaning = option["description"] + (f" One of {choices}." if choices else "")
-        rows.append(f"| `{name}` | {option['type']} | `{json.dumps(option['default'])}` | {meaning} |")
-    return "\n".join(rows)
-
-
 def tasks_of(path: Path) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     waiting = list(read(path) or [])
@@ -93,34 +70,6 @@ def test_there_are_roles_and_tasks_to_judge() -> None:
 def test_a_role_has_every_file_that_all_roles_have(role: Path) -> None:
     wanted = ["README.md", "defaults/main.yml", "meta/argument_specs.yml", "meta/main.yml", "tasks/main.yml"]
     assert [name for name in wanted if not (role / name).is_file()] == []
-
-
-@roles
-def test_defaults_and_argument_specs_say_the_same(role: Path) -> None:
-    options = specification(role)["options"]
-    assert read(role / "defaults" / "main.yml") == {name: option["default"] for name, option in options.items()}
-
-
-@roles
-def test_the_readme_holds_the_table_of_the_argument_specs(role: Path) -> None:
-    assert table(specification(role)["options"]) in (role / "README.md").read_text("utf-8")
-
-
-@roles
-def test_public_variables_carry_the_name_of_their_role(role: Path) -> None:
-    assert [name for name in specification(role)["options"] if not name.startswith(f"{role.name}_")] == []
-
-
-@roles
-def test_each_default_has_its_reason_above_it(role: Path) -> None:
-    lines = (role / "defaults" / "main.yml").read_text("utf-8").splitlines()
-    bare = [line for above, line in pairwise(lines) if re.match(r"\w+:", line) and above[:1] != "#"]
-    assert bare == []
-
-
-def test_roles_and_settings_schema_know_the_same_variables_and_defaults() -> None:
-    of_roles = {name: option["default"] for role in ROLES for name, option in specification(role)["options"].items()}
-    assert of_roles == {name: entry["default"] for name, entry in schema_properties().items()}
 
 
 @task_files

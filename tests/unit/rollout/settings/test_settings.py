@@ -10,7 +10,7 @@ import pytest
 from kubeflow_volcano.decode import SAME, Key, decode
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
-from kubeflow_volcano.rollout.settings.variables import PREFIXES, is_public, schema, unread
+from kubeflow_volcano.rollout.settings.variables import PREFIXES, complete, defaults, is_public, schema, unread
 
 SUM = "a" * 64
 
@@ -483,6 +483,10 @@ def test_the_default_of_every_variable_that_settings_read_has_the_type_of_its_fi
     for name, kind in keys(Settings).items():
         if name in defaults:
             decode(kind, defaults[name], name)
+
+
+def test_every_default_is_valid() -> None:
+    assert complete(defaults())[1] == []
 
 
 @pytest.mark.parametrize(("value", "example"), [("15", 15), ("4", 120), ("soon", 120), (True, 120), ("5000", 120)])
