@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,9 @@ import pytest
 from kubeflow_volcano.apply.result import Action, ApplyResult
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.applied_objects import APPLIED_OBJECTS, parse
+from kubeflow_volcano.cluster.mesh import SELECTING
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.problems import InvalidInput
+from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout import run
 from kubeflow_volcano.rollout.desired import desired
@@ -21,14 +22,17 @@ from kubeflow_volcano.rollout.others.needs import unmet_needs
 from kubeflow_volcano.rollout.requirements.cluster_domain import unmet_domain
 from kubeflow_volcano.rollout.scope import Scope
 from kubeflow_volcano.rollout.settings.settings import parse as parse_settings
-from tests.integration.breaking import patched
+from kubeflow_volcano.validators.run.runner import Options, validate
+from tests.integration.breaking import patched, space, vanish
 from tests.integration.rolling import own_sources
 from tests.integration.test_rehearsal_full import ARCHIVE
-from tests.waiting import until
+from tests.waiting import at_last, until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 THEIRS, OURS = "istio-crds", "kubeflow-istio-resources"
+GUARDED = ("kubeflow-istio-resources", "oauth2-proxy")
+GATEWAY = Ref("apps/v1", "Deployment", "istio-system", "istio-ingressgateway")
 KUBECTL = "kubectl-client-side-apply"
 COREFILE = Ref("v1", "ConfigMap", "kube-system", "coredns")
 CONFIGURATION = Ref("v1", "ConfigMap", "volcano-system", "volcano-scheduler-configmap")
@@ -150,3 +154,104 @@ def test_a_cluster_of_another_domain_is_refused_until_its_dns_has_a_second_zone(
         assert "cluster.local" in problem.needed
         change({"data": {"Corefile": text.replace("kubernetes cluster.local", "kubernetes k8s.corp cluster.local")}})
         assert [*unmet_domain(cluster, parts, silent)] == []
+
+
+def unselected(problems: Sequence[Problem]) -> list[str]:
+    return [item.found for item in problems if "does not fit" in item.found or "does not select" in item.found]
+
+
+def refused(cluster: Cluster, variables: dict[str, Any], **more: Any) -> Sequence[Problem]:
+    """Why a check of the roll-out is refused."""
+    try:
+        return roll(cluster, variables, check=True, **more).problems
+    except InvalidInput as error:
+        return error.problems
+
+
+def gateway(objects: Sequence[Object], **labels: str) -> Object:
+    """The Deployment of the release's gateway, with other labels of its pods."""
+    (found,) = [copy.deepcopy(obj) for obj in objects if Ref.of(obj) == GATEWAY]
+    template = found["spec"]["template"]["metadata"]
+    template["labels"] = {**template["labels"], **labels}
+    found["spec"]["selector"]["matchLabels"] |= labels
+    return found
+
+
+@pytest.fixture
+def mesh(cluster: Cluster, variables: dict[str, Any]) -> Iterator[dict[str, tuple[Object, ...]]]:
+    """The release's Istio as others applied it with kubectl, and what guards it; pods of it are simulated."""
+    settings = parse_settings(variables | {"kubeflow_components": [*GUARDED, "istio"]})
+    parts = desired(settings, settings.components, silent).parts
+    had = {Ref.of(obj) for objects in parts.values() for obj in objects if cluster.get(Ref.of(obj))}
+    for name in (THEIRS, "istio-namespace"):
+        for obj in parts[name]:
+            cluster.apply(obj, manager=KUBECTL)
+    until(lambda: all(_established(cluster.get(Ref.of(obj))) for obj in parts[THEIRS]), 60)
+    for obj in parts["istio"]:
+        if Ref.of(obj) != GATEWAY:
+            cluster.apply(obj, manager=KUBECTL)
+    yield parts
+    everything = [obj for name in ("istio", *GUARDED, "istio-namespace", THEIRS) for obj in parts[name]]
+    for obj in everything:
+        if (live := cluster.get(Ref.of(obj))) and Ref.of(obj) not in had:
+            cluster.delete(Ref.of(obj), uid=live["metadata"]["uid"])
+    until(lambda: not any(cluster.get(Ref.of(obj)) for obj in everything if Ref.of(obj) not in had), 120)
+
+
+@pytest.mark.long
+def test_an_istio_of_others_has_to_fit_before_the_first_change_and_later(
+    kubeconfig: Path, cluster: Cluster, variables: dict[str, Any], mesh: dict[str, tuple[Object, ...]]
+) -> None:
+    chosen = {"kubeflow_components": [*GUARDED], "kubeflow_existing": ["istio"]}
+
+    def judged() -> tuple[str, str]:
+        components = ("istio-crds", "istio-namespace", "istio", *GUARDED)
+        options = Options(kubeconfig, select=("E10",), include=components, existing=("istio",), report_dir=None)
+        (found,) = [item.outcome for item in validate(options, silent).results if item.check.id == "E10"]
+        return str(found.status), found.reason
+
+    cluster.apply(gateway(mesh["istio"], app="gateway-of-others"), manager=KUBECTL)
+    misfits = unselected(refused(cluster, variables, **chosen))
+    assert any("app: istio-ingressgateway" in text for text in misfits)
+    guards = [obj for name in GUARDED for obj in mesh[name] if obj["kind"] in SELECTING]
+    assert not any(cluster.get(Ref.of(obj)) for obj in guards)
+
+    for obj in guards:  # as a version before this rule left them
+        cluster.apply(obj, manager=KUBECTL)
+    assert at_last(judged, ("fail", "SelectsNothing")) == ("fail", "SelectsNothing")
+
+    second = gateway(mesh["istio"])
+    second["metadata"]["name"] = "istio-ingressgateway-second"
+    cluster.apply(second, manager=KUBECTL)
+    assert at_last(judged, ("fail", "GatewayUnguarded")) == ("fail", "GatewayUnguarded")
+    assert any("does not select" in text for text in unselected(refused(cluster, variables, **chosen)))
+    vanish(cluster, cluster.get(Ref.of(second)) or {})
+    vanish(cluster, cluster.get(GATEWAY) or {})
+
+    cluster.apply(gateway(mesh["istio"]), manager=KUBECTL)
+    until(lambda: not unselected(refused(cluster, variables, **chosen)), 60, every=2)
+    assert at_last(judged, ("pass", "AsClaimed")) == ("pass", "AsClaimed")
+
+
+@pytest.mark.long
+def test_argo_workflows_of_others_is_no_pipelines(cluster: Cluster, variables: dict[str, Any]) -> None:
+    """Its kinds and its controller, as its own manifests have them: in a namespace of their own."""
+    pipelines = {"kubeflow_components": ["kubeflow-roles", "pipelines"], "local_path_storage_mode": "existing"}
+    settings = parse_settings(variables | pipelines)
+    own = desired(settings, [settings.component("pipelines")], silent).parts["pipelines"]
+    kinds = [obj for obj in own if obj["kind"] == "CustomResourceDefinition" and obj["spec"]["group"] == "argoproj.io"]
+    assert kinds
+    (controller,) = [copy.deepcopy(obj) for obj in own if Ref.of(obj)[1::2] == ("Deployment", "workflow-controller")]
+    with space(cluster) as where:
+        controller["metadata"]["namespace"] = where
+        live = [cluster.apply(obj, manager=KUBECTL) for obj in (*kinds, controller)]
+        try:
+            (problem,) = [item for item in refused(cluster, variables, **pipelines) if "Argo" in item.found]
+            assert "kubeflow_exclude: [pipelines]" in problem.todo
+            assert "kubeflow_existing" not in problem.todo
+            absent = refused(cluster, variables, **pipelines | {"kubeflow_existing": ["pipelines"]})
+            assert any("Argo Workflows is there" in item.found for item in absent)
+        finally:
+            for obj in live:
+                vanish(cluster, obj)
+    assert cluster.get(Ref("apps/v1", "Deployment", "kubeflow", "ml-pipeline")) is None
