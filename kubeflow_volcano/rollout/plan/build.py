@@ -152,6 +152,7 @@ def plan(settings: Settings, progress: Progress, nodes: Sequence[str] = ()) -> P
         judging.judge_apis(found.parts, settings.plan.kubernetes),
         *judging.judge_images(images),
         *judging.judge_resources(settings, requests, claims),
+        *judging.judge_pod_security(settings),
         judge_defects(defects_of(settings)),
     ]
     if account_of(settings):

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from kubeflow_volcano.catalog.model import Release
 from kubeflow_volcano.catalog.served_apis import served_apis
+from kubeflow_volcano.cluster.admission.pod_security import ENFORCE, PRIVILEGED
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.images.report.image_list import ImagesReport
@@ -16,7 +17,15 @@ from kubeflow_volcano.rollout.settings.kubernetes_range import require_kubernete
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.text import counted
 
-__all__ = ["GB", "judge_apis", "judge_images", "judge_kubernetes", "judge_kustomize", "judge_resources"]
+__all__ = [
+    "GB",
+    "judge_apis",
+    "judge_images",
+    "judge_kubernetes",
+    "judge_kustomize",
+    "judge_pod_security",
+    "judge_resources",
+]
 
 GB = 1000**3
 
@@ -122,3 +131,18 @@ def judge_images(report: ImagesReport) -> Iterator[Finding]:
 
 def _finding(problem: Problem, verdict: Verdict) -> Finding:
     return Finding("images", "Images", verdict, problem.found, (), problem.needed, problem.todo)
+
+
+def judge_pod_security(settings: Settings) -> Iterator[Finding]:
+    """What a level of Pod Security that the inventory gives all namespaces needs; nothing where it gives none."""
+    level = settings.namespace_labels.get(ENFORCE, PRIVILEGED)
+    if level != PRIVILEGED:
+        yield Finding(
+            "pod-security",
+            "Pod Security",
+            Verdict.WARN,
+            f"kubeflow_namespace_labels sets {ENFORCE}={level} for all namespaces of the release.",
+            needed=f"pods that all meet the level {level}; the API server refuses others. A plan cannot ask it.",
+            todo=f"create an empty namespace with {ENFORCE}={level} and see --check, which asks there; "
+            "or take the label out, and the levels of the release's own manifests count.",
+        )

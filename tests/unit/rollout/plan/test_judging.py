@@ -12,6 +12,7 @@ import pytest
 from kubeflow_volcano.catalog import read
 from kubeflow_volcano.catalog.images.lost import lost_images
 from kubeflow_volcano.catalog.model import Defect
+from kubeflow_volcano.cluster.admission.pod_security import ENFORCE
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import Exit, Problem
 from kubeflow_volcano.rollout.account.first_user import placeholder_account
@@ -26,6 +27,7 @@ from kubeflow_volcano.rollout.plan.judging import (
     judge_images,
     judge_kubernetes,
     judge_kustomize,
+    judge_pod_security,
     judge_resources,
 )
 from kubeflow_volcano.rollout.plan.resources import Claimed, Requests
@@ -228,3 +230,12 @@ def test_another_kustomize_than_the_release_s_is_a_warning() -> None:
     assert (other.verdict, other.found) == (Verdict.WARN, "kustomize 5.4.3 builds the manifests.")
     assert release.kustomize_version in other.needed
     assert not list(judge_kustomize(release, ""))
+
+
+@pytest.mark.parametrize(
+    ("level", "warned"), [("", False), ("privileged", False), ("baseline", True), ("restricted", True)]
+)
+def test_a_level_of_pod_security_for_all_namespaces_is_a_warning(level: str, *, warned: bool) -> None:
+    labels = {ENFORCE: level} if level else {}
+    found = [*judge_pod_security(parse({"kubeflow_namespace_labels": labels}))]
+    assert [(item.verdict, level in item.found) for item in found] == ([(Verdict.WARN, True)] if warned else [])
