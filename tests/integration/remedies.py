@@ -9,6 +9,7 @@ import base64
 import contextlib
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -256,6 +257,41 @@ def stopped_operator(at: Broken) -> Iterator[None]:
         at.inside("sh", "-c", "kill -STOP $(pidof manager)")
         vanish(at.cluster, existing)
         yield
+
+
+@contextlib.contextmanager
+def cut_off(at: Broken) -> Iterator[None]:
+    """A policy that admits pods alone to Volcano's admission.
+
+    A rule of the node's firewall stands in for a network plugin, until there is a policy that admits the API server.
+    """
+    (pod,) = at.cluster.list("v1", "Pod", namespace="volcano-system", labels="app=volcano-admission").items
+    rule = ("OUTPUT", "-p", "tcp", "-d", pod["status"]["podIP"], "--dport", "8443", "-j", "DROP")
+    api = "networking.k8s.io/v1"
+    peers = {"podSelector": {}, "policyTypes": ["Ingress"], "ingress": [{"from": [{"podSelector": {}}]}]}
+    meta = {"name": "pods-alone", "namespace": "volcano-system"}
+    opened, ended = threading.Event(), threading.Event()
+
+    def open_once() -> None:
+        names: set[str] = set()
+        while not ended.wait(0.5) and not names - {meta["name"]}:
+            names = {item["metadata"]["name"] for item in at.cluster.list(api, "NetworkPolicy").items}
+        at.inside("iptables", "-D", *rule)
+        opened.set()
+
+    with made(at.cluster, {"apiVersion": api, "kind": "NetworkPolicy", "metadata": meta, "spec": peers}):
+        at.inside("iptables", "-I", *rule)
+        plugin = threading.Thread(target=open_once)
+        plugin.start()
+        try:
+            yield
+            assert opened.is_set()
+        finally:
+            ended.set()
+            plugin.join()
+            for item in at.cluster.list(api, "NetworkPolicy", namespace=meta["namespace"]).items:
+                if item["metadata"]["name"] != meta["name"]:
+                    at.cluster.delete(Ref.of(item), uid=item["metadata"]["uid"])
 
 
 @contextlib.contextmanager
@@ -650,6 +686,13 @@ LONG = (
         "C2",
         "ReplicaFailure",
         refused_pods,
+    ),
+    Remedy(
+        "an admission that a policy cuts off",
+        "validators/checks/machinery/webhook_answers.py:_silent:B4",
+        "B4",
+        "Unanswered",
+        cut_off,
     ),
     Remedy(
         "a scheduler whose leader is gone",

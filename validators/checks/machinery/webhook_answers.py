@@ -5,32 +5,35 @@ An Available Deployment behind a webhook is not enough (GoogleCloudPlatform/kube
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from kubeflow_volcano.cluster.admission.minimal_objects import labels_matching, minimal_object
 from kubeflow_volcano.cluster.admission.webhooks import Webhook, labelled_namespace
 from kubeflow_volcano.cluster.admission.webhooks import webhooks as entries
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.api.errors import NotServed
+from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.parallel import in_parallel
-from kubeflow_volcano.text import counted
+from kubeflow_volcano.text import counted, few
+from kubeflow_volcano.validators.checks.machinery.cut_off import allowing, keeping_out
+from kubeflow_volcano.validators.checks.machinery.silence import Silence, Tried, backend_of, silence_in
 from kubeflow_volcano.validators.core.check import check
 from kubeflow_volcano.validators.core.facts import Fact, Facts
 from kubeflow_volcano.validators.core.outcome import Outcome, Severity, Status, errored, skipped
-from kubeflow_volcano.validators.core.resources import CRDS, NAMESPACES
-from kubeflow_volcano.validators.core.rights import Rule
-from kubeflow_volcano.validators.reading.dry_runs import Answer, answer_of, try_create
+from kubeflow_volcano.validators.core.resources import CRDS, NAMESPACES, PODS, SERVICES
+from kubeflow_volcano.validators.core.rights import HOMES, Rule
+from kubeflow_volcano.validators.reading.dry_runs import Answer, admitted, answer_of, try_create
 from kubeflow_volcano.validators.reading.permissions import DRY_RUN_NAMESPACE, allowed, as_yaml
 from kubeflow_volcano.validators.subjects import webhooks
 from kubeflow_volcano.validators.subjects.interception import webhook_ref
 from kubeflow_volcano.validators.subjects.issues import Issue, verdict
 from kubeflow_volcano.validators.subjects.simulation import SIMULATED_WEBHOOKS
 
-__all__ = ["CHECKS", "WEBHOOK_ANSWERS", "HookAnswer", "webhook_answers"]
+__all__ = ["CHECKS", "POLICIES", "WEBHOOK_ANSWERS", "HookAnswer", "webhook_answers"]
 
 _NAME = "kfv-dry-run"
 _UNSEEN = "it intercepts no creation of an object that can be made up"
@@ -65,17 +68,72 @@ class _Plan:
 def webhook_answers(cluster: Cluster, facts: Facts) -> tuple[HookAnswer, ...]:
     """How every admission webhook of the release answered dry runs, in the order of their configurations.
 
+    Behind them come those of others that did not answer.
+
     Raises:
         ApiError: the API server itself did not answer.
     """
     seconds = facts.timing.dry_run_seconds
     plans = [_plan(cluster, hook, facts) for hook in entries(webhooks.configurations(facts))]
     granted = allowed(cluster, sorted({plan.rule for plan in plans if plan.rule}, key=str))
-    objects = {_key(plan.obj): plan.obj for plan in plans if plan.obj and plan.rule and granted[plan.rule]}
-    taken = in_parallel(lambda obj: answer_of(try_create(cluster, obj, seconds)), list(objects.values()), _PARALLEL)
-    answers = dict(zip(objects, taken, strict=True))
+    called = {_key(plan.obj): plan for plan in plans if plan.obj and plan.rule and granted[plan.rule]}
+    objects = [plan.obj for plan in called.values() if plan.obj]
+    taken = in_parallel(lambda obj: answer_of(try_create(cluster, obj, seconds)), objects, _PARALLEL)
+    every = [hook for resource in webhooks.RESOURCES.values() for hook in entries(facts.all(resource))]
+    tried = [
+        Tried(_all_called(plan, every, facts), answer) for plan, answer in zip(called.values(), taken, strict=True)
+    ]
+
+    def again(number: int, longer: float) -> Answer:
+        found = admitted(cluster, objects[number], longer)
+        return answer_of(found if isinstance(found, ApiError) else None)
+
+    silence = silence_in(tried, seconds, again)
+    dry_runs = dict(zip(called, tried, strict=True))
     validating = {plan.hook.name for plan in plans if plan.hook.owner.kind.startswith("Validating")}
-    return tuple(_answered(plan, granted, answers, validating) for plan in plans)
+    answers = [_answered(plan, granted, dry_runs, validating) for plan in plans]
+    return tuple(_told(answers, tried, silence))
+
+
+def _all_called(plan: _Plan, every: Sequence[Webhook], facts: Facts) -> tuple[Webhook, ...]:
+    """The webhooks that the API server calls for the object of a plan."""
+    obj, rule = plan.obj, plan.rule
+    if obj is None or rule is None:
+        return ()
+    where = labelled_namespace(facts.get(NAMESPACES, "", rule.namespace), rule.namespace)
+    return tuple(hook for hook in every if hook.intercepts(obj, where, rule.resource))
+
+
+def _told(answers: Sequence[HookAnswer], tried: Sequence[Tried], silence: Silence) -> Iterator[HookAnswer]:
+    """The answers, with the silence of those alone that were silent, whoever they belong to."""
+    silent: dict[tuple[Ref, str], str] = {}
+    waiting: dict[tuple[Ref, str], str] = {}
+    for number, item in enumerate(tried):
+        behind = silence.behind(number, item)
+        for hook in item.hooks:
+            own = (hook.owner, hook.name)
+            if item.hung and backend_of(hook) in behind:
+                silent[own] = _silence_of(hook, item.answer, len(behind))
+            elif item.hung:
+                waiting[own] = f"the dry run waited for {few(sorted(behind))}"
+            elif item.answer.kind == "silent" and item.answer.by == hook.name:
+                silent[own] = item.answer.text
+    for answer in answers:
+        own = (answer.owner, answer.name)
+        text = silent.pop(own, "")
+        if text:
+            yield replace(answer, silence=text, unasked="")
+        elif answer.unasked or own not in waiting:
+            yield answer
+        else:
+            yield replace(answer, silence="", unasked=waiting[own])
+    yield from (HookAnswer(owner, name, silence=text) for (owner, name), text in silent.items())
+
+
+def _silence_of(hook: Webhook, answer: Answer, suspects: int) -> str:
+    ignored = hook.text.get("failurePolicy", "Fail") != "Fail"
+    text = f"{answer.text}; then it is admitted without one (failurePolicy Ignore)" if ignored else answer.text
+    return f"{text}; it is this one or another of {suspects} that are called" if suspects > 1 else text
 
 
 def _key(obj: Object | None) -> str:
@@ -128,14 +186,14 @@ def _active(namespace: Object) -> bool:
 
 
 def _answered(
-    plan: _Plan, granted: Mapping[Rule, bool], answers: Mapping[str, Answer], validating: set[str]
+    plan: _Plan, granted: Mapping[Rule, bool], dry_runs: Mapping[str, Tried], validating: set[str]
 ) -> HookAnswer:
     hook = plan.hook
     if plan.obj is None or plan.rule is None:
         return HookAnswer(hook.owner, hook.name, unasked=plan.unasked)
     if not granted[plan.rule]:
         return HookAnswer(hook.owner, hook.name, unasked=f"you may not {plan.rule}", forbidden=plan.rule)
-    answer = answers[_key(plan.obj)]
+    answer = dry_runs[_key(plan.obj)].answer
     mutating = hook.owner.kind.startswith("Mutating")
     if answer.kind == "accepted" or (answer.kind == "denied" and answer.by == hook.name):
         return HookAnswer(hook.owner, hook.name)
@@ -161,13 +219,40 @@ WEBHOOK_ANSWERS = Fact[tuple[HookAnswer, ...] | None](
 """Answers of all admission webhooks; None without dry runs, as in a read-only run."""
 
 
-@check("B4", "webhooks-answer", severity=Severity.BLOCKER, reads=(*webhooks.READS, WEBHOOK_ANSWERS))
+def _policies(cluster: Cluster, facts: Facts) -> Mapping[Ref, tuple[Ref, ...]]:
+    found: dict[Ref, tuple[Ref, ...]] = {}
+    hooks = _hooks(facts)
+    for item in facts.known(WEBHOOK_ANSWERS) or ():
+        service = _service(hooks.get((item.owner, item.name)), facts)
+        if item.silence and service and Ref.of(service) not in found:
+            where = service["metadata"]["namespace"]
+            with contextlib.suppress(ApiError):  # it only enriches a message
+                policies = cluster.list("networking.k8s.io/v1", "NetworkPolicy", namespace=where).items
+                found[Ref.of(service)] = keeping_out(policies, service, facts.all(PODS))
+    return {ref: refs for ref, refs in found.items() if refs}
+
+
+POLICIES = Fact[Mapping[Ref, tuple[Ref, ...]]](
+    "network policies",
+    _policies,
+    {},
+    reads=(*webhooks.LISTS, WEBHOOK_ANSWERS, SERVICES, PODS),
+    needs=(Rule("list", "networking.k8s.io", "networkpolicies", HOMES),),
+    dry_run=True,
+    enriches=True,
+)
+"""NetworkPolicies that may keep the API server from backends that do not answer, by their Services."""
+
+
+@check("B4", "webhooks-answer", severity=Severity.BLOCKER, reads=(*webhooks.READS, WEBHOOK_ANSWERS, POLICIES))
 def webhooks_answer(facts: Facts) -> Outcome:
     """Every admission webhook answers three of three dry runs within 5 s.
 
     For each webhook an object that it intercepts is created as a server-side dry run; it answers if it admits or
-    rejects the object. A webhook that does not answer rejects every request that it intercepts: see the pods of its
-    Service and their logs. Webhooks that cannot be called this way are listed with the reason.
+    rejects the object. A webhook that does not answer rejects every request that it intercepts, or lets it wait: see
+    the pods of its Service and their logs, and what is between the API server and them, such as a NetworkPolicy. Only
+    those that do not answer themselves are reported, once for each Service. Webhooks that cannot be called this way are
+    listed with the reason.
     """
     answers = facts.read(WEBHOOK_ANSWERS)
     if answers is None:
@@ -175,7 +260,7 @@ def webhooks_answer(facts: Facts) -> Outcome:
     if not answers and not facts.expectations.webhooks:
         return skipped("NotExpected", "the chosen components have no webhook, and none calls one of their Services.")
     unsound = {item.ref for item in webhooks.issues(facts) if item.status is Status.FAIL}
-    silent = [_silent(item, unsound) for item in answers if item.silence]
+    silent = [*_silent(answers, unsound, facts)]
     asked = [item for item in answers if not item.unasked]
     declared = {(rule.group, rule.resource) for rule in _CREATES}
     missing = [rule for item in answers if (rule := item.forbidden) and (rule.group, rule.resource) in declared]
@@ -203,20 +288,59 @@ def webhooks_answer(facts: Facts) -> Outcome:
     )
 
 
-def _silent(item: HookAnswer, unsound: set[Ref]) -> Issue:
-    message = f"{item.owner}: webhook {item.name} does not answer: {item.silence}."
-    todo = "see the pods of its Service and their logs."
-    because = ("B3",) if item.owner in unsound else ()
-    return Issue(
-        "B4",
-        Status.FAIL,
-        item.owner,
-        "Unanswered",
-        message,
-        todo,
-        because,
-        breaks=(webhook_ref(item.name),),
+def _silent(answers: Sequence[HookAnswer], unsound: set[Ref], facts: Facts) -> Iterator[Issue]:
+    """One issue for each backend."""
+    hooks = _hooks(facts)
+    by_backend: dict[str, list[HookAnswer]] = {}
+    for item in answers:
+        if item.silence:
+            hook = hooks.get((item.owner, item.name))
+            by_backend.setdefault(backend_of(hook) if hook else str(item.owner), []).append(item)
+    for items in by_backend.values():
+        hook = hooks.get((items[0].owner, items[0].name))
+        service = _service(hook, facts)
+        ref = Ref.of(service) if service else items[0].owner
+        names = dict.fromkeys(item.name for item in items)
+        yield Issue(
+            "B4",
+            Status.FAIL,
+            ref,
+            "Unanswered",
+            f"{ref}: webhook {', '.join(names)} does not answer: {items[0].silence}.",
+            _remedy(hook, ref, facts),
+            _because(hook, service, {item.owner for item in items} & unsound),
+            breaks=tuple(map(webhook_ref, names)),
+            changes=(allowing(service),) if service and ref in facts.known(POLICIES) else (),
+        )
+
+
+def _because(hook: Webhook | None, service: Object | None, unsound: set[Ref]) -> tuple[str, ...]:
+    if unsound:
+        return ("B3",)
+    return ("B6",) if hook and hook.service and not service else ()
+
+
+def _remedy(hook: Webhook | None, ref: Ref, facts: Facts) -> str:
+    if policies := facts.known(POLICIES).get(ref):
+        return (
+            f"{few(list(map(str, policies)))} selects its pods and admits nothing but other pods: unless the network "
+            "plugin lets the API server through all the same, allow it."
+        )
+    if hook and not hook.service:
+        return "see the server that the URL names, and what is between the API server and it."
+    return (
+        "see the pods of its Service and their logs. If these are well, find what keeps the API server from them, such "
+        "as a firewall."
     )
+
+
+def _hooks(facts: Facts) -> Mapping[tuple[Ref, str], Webhook]:
+    every = [item for resource in webhooks.RESOURCES.values() for item in facts.all(resource)]
+    return {(hook.owner, hook.name): hook for hook in entries(every)}
+
+
+def _service(hook: Webhook | None, facts: Facts) -> Object | None:
+    return facts.get(SERVICES, *hook.service) if hook and hook.service else None
 
 
 def _simulated(asked: list[HookAnswer], facts: Facts) -> str:

@@ -10,8 +10,9 @@ import pytest
 
 from kubeflow_volcano.catalog.model import MinorRange
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.validators.checks.machinery.webhook_answers import (
+    POLICIES,
     WEBHOOK_ANSWERS,
     HookAnswer,
     webhook_answers,
@@ -80,6 +81,32 @@ def test_silence_fails_and_names_the_webhook() -> None:
 
 def test_silence_of_an_unsound_webhook_follows_the_check_that_says_why() -> None:
     assert webhooks_answer(answered(replace(HEARD, silence="refused"))).because == ("B3",)
+
+
+SOUND = obj("Service", "volcano-system/admission", spec={"selector": {"app": "x"}, "ports": [{"port": 443}]})
+POLICY = Ref("networking.k8s.io/v1", "NetworkPolicy", "volcano-system", "deny")
+
+
+def test_webhooks_of_one_backend_are_one_finding_and_a_policy_is_named_with_what_lets_the_api_server_in() -> None:
+    names = ("v.example.com", "w.example.com")
+    silent = tuple(HookAnswer(OWNER, name, silence="no answer within 5 s") for name in names)
+    more = {WEBHOOK_ANSWERS: silent, POLICIES: {ref("Service", "volcano-system/admission"): (POLICY,)}}
+    outcome = webhooks_answer(known(*map(entry, names), more=(SOUND,), known=more))
+    assert outcome.objects == (ref("Service", "volcano-system/admission"),)
+    assert len(outcome.breaks) == len(names)
+    assert outcome.todo.startswith("NetworkPolicy volcano-system/deny selects its pods")
+    assert [command.endswith("kubectl apply -f -") for command in outcome.changes] == [True]
+
+
+def test_a_webhook_of_others_whose_service_is_gone_follows_the_check_that_says_so() -> None:
+    other = obj(
+        VALIDATING,
+        "other",
+        webhooks=[entry("o.example.com") | {"clientConfig": {"service": {"namespace": "x", "name": "y"}}}],
+    )
+    silent = HookAnswer(ref(VALIDATING, "other"), "o.example.com", silence="failed calling webhook")
+    outcome = webhooks_answer(known(entry(), more=(other,), known={WEBHOOK_ANSWERS: (HEARD, silent)}))
+    assert (outcome.status, outcome.because) == (Status.FAIL, ("B6",))
 
 
 def test_a_right_that_is_declared_and_missing_is_an_error_and_another_is_told() -> None:
@@ -178,6 +205,25 @@ def test_no_answer_in_time_is_silence_only_while_the_api_server_answers(api: Any
 
     (answer,) = Server(api).ask(known(entry(), timing=Timing(dry_run_seconds=1.0)), late)
     assert "while the API server answers other requests" in answer.silence
+
+
+def test_one_that_is_silent_is_named_and_not_those_that_are_called_with_it(api: Any) -> None:
+    """Nobody says who it was: with more time the dry run is admitted, so it was one whose silence is ignored."""
+
+    def late(_request: Any) -> Any:
+        time.sleep(2.5)
+        return api.reply(body={})
+
+    other = {"service": {"namespace": "x", "name": "slow"}}
+    foreign = obj(
+        VALIDATING,
+        "foreign",
+        webhooks=[entry("slow.example.com") | {"clientConfig": other, "failurePolicy": "Ignore", "timeoutSeconds": 2}],
+    )
+    found = known(entry(), more=(foreign,), timing=Timing(dry_run_seconds=1.0))
+    own, of_others = Server(api).ask(found, late, api.reply(body={}))
+    assert (own.silence, own.unasked) == ("", "the dry run waited for Service x/slow")
+    assert (of_others.name, "failurePolicy Ignore" in of_others.silence) == ("slow.example.com", True)
 
 
 def test_without_the_right_nothing_is_sent(api: Any) -> None:
