@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import json
 import subprocess
 import sys
 import threading
@@ -292,6 +293,16 @@ def cut_off(at: Broken) -> Iterator[None]:
             for item in at.cluster.list(api, "NetworkPolicy", namespace=meta["namespace"]).items:
                 if item["metadata"]["name"] != meta["name"]:
                     at.cluster.delete(Ref.of(item), uid=item["metadata"]["uid"])
+
+
+@contextlib.contextmanager
+def without_path(at: Broken) -> Iterator[None]:
+    """A local path provisioner that knows of another node alone, as soon as it has read so."""
+    ref = Ref("v1", "ConfigMap", "local-path-storage", "local-path-config")
+    paths = {"nodePathMap": [{"node": "another", "paths": ["/opt/local-path-provisioner"]}]}
+    with patched(at.cluster, ref) as patch:
+        patch({"data": {"config.json": json.dumps(paths)}})
+        yield
 
 
 @contextlib.contextmanager
@@ -686,6 +697,13 @@ LONG = (
         "C2",
         "ReplicaFailure",
         refused_pods,
+    ),
+    Remedy(
+        "a node without a path for volumes",
+        "validators/checks/storage/classes.py:_no_path:NodeNotListed",
+        "D5",
+        "NodeNotListed",
+        without_path,
     ),
     Remedy(
         "an admission that a policy cuts off",

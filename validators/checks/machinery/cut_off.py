@@ -18,7 +18,7 @@ def keeping_out(policies: Iterable[Object], service: Object, pods: Iterable[Obje
     """The policies that select a pod of the Service, if none of them admits more to its ports than other pods.
 
     Ports are those of all rules together, and an address block is taken for one with the API server in it. Some network
-    plugins let a node reach its own pods all the same: whether a policy is the cause is for somebody else to say.
+    plugins let a node reach its own pods all the same, so that a policy found here need not be the cause.
     """
     labels = [pod["metadata"].get("labels") or {} for pod in _of(service, pods)]
     on_pods = [
@@ -33,7 +33,7 @@ def keeping_out(policies: Iterable[Object], service: Object, pods: Iterable[Obje
 
 
 def allowing(service: Object) -> str:
-    """The command that lets everybody reach the pods of the Service at its ports, beside all other policies."""
+    """The command that admits every address to the pods of the Service at its ports, beside all other policies."""
     meta, spec = service["metadata"], service["spec"]
     ports = [
         {"port": item.get("targetPort") or item["port"], "protocol": item.get("protocol", "TCP")}

@@ -30,13 +30,13 @@ class Tried:
 
     @property
     def hung(self) -> bool:
-        """Whether somebody kept it waiting, and nobody says who."""
+        """Whether a webhook kept it waiting that the API server does not name."""
         return self.answer.kind == "silent" and not self.answer.by
 
 
 @dataclass
 class Silence:
-    """Backends that are silent, and by dry run those of which one is, while it cannot be told which."""
+    """Backends that are silent, and by dry run those of which one is, where it is unknown which."""
 
     backends: set[str] = field(default_factory=set)
     doubtful: dict[int, frozenset[str]] = field(default_factory=dict)

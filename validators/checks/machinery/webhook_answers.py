@@ -105,7 +105,7 @@ def _all_called(plan: _Plan, every: Sequence[Webhook], facts: Facts) -> tuple[We
 
 
 def _told(answers: Sequence[HookAnswer], tried: Sequence[Tried], silence: Silence) -> Iterator[HookAnswer]:
-    """The answers, with the silence of those alone that were silent, whoever they belong to."""
+    """The answers, with silence for those webhooks alone that were silent, also for those of others."""
     silent: dict[tuple[Ref, str], str] = {}
     waiting: dict[tuple[Ref, str], str] = {}
     for number, item in enumerate(tried):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -12,6 +14,8 @@ from kubeflow_volcano.validators.core.check import check
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.outcome import Outcome, Severity, Status, errored, failed, passed, skipped, warned
 from kubeflow_volcano.validators.core.resources import STORAGE_CLASSES
+from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.probes.storage.directories import OTHER_NODES, Unlisted
 from kubeflow_volcano.validators.probes.storage.roundtrip import RoundTrip, Stage
 from kubeflow_volcano.validators.probes.storage.storage import STORAGE
 from kubeflow_volcano.validators.subjects import workloads
@@ -147,6 +151,7 @@ def _turned_off(serving: Iterable[Ref], facts: Facts) -> list[Issue]:
     "round-trip",
     severity=Severity.BLOCKER,
     requires=("D1", "D2"),
+    needs=(Rule("get", "", "configmaps", "local-path-storage"),),
     probe=STORAGE,
 )
 def round_trip(facts: Facts) -> Outcome:
@@ -154,7 +159,8 @@ def round_trip(facts: Facts) -> Outcome:
 
     A claim is bound, one pod writes 1 MiB, another reads the same bytes, and the volume is deleted with the claim. The
     finding names the stage that failed, with the message of the kubelet or the provisioner, and the last line of the
-    log of a pod in which the provisioner failed.
+    log of a pod in which the provisioner failed. A node that the local path provisioner's configuration lacks is named,
+    with the command that adds it.
     """
     evidence = facts.evidence(STORAGE)
     if evidence.failure or evidence.turn_failure:
@@ -179,6 +185,8 @@ def _broken(turn: RoundTrip, stage: Stage, objects: list[Ref], observed: dict[st
     text = f"class {turn.storage_class} fails at stage {stage.name} after {stage.seconds:.1f} s: {stage.text}"
     if stage.reason in BAD_STARTS:
         return errored("ProbeImage", f"the probe pod cannot start: {stage.text}", todo="mirror or override its image.")
+    if turn.unlisted:
+        return _no_path(turn.unlisted, text, objects, observed | {stage.name: stage.text})
     todo = (
         "see the provisioner's log, and D8 for the directories of volumes."
         if stage.reason != "ScriptFailed"
@@ -191,6 +199,22 @@ def _broken(turn: RoundTrip, stage: Stage, objects: list[Ref], observed: dict[st
         observed=observed | {stage.name: stage.text},
         objects=objects,
         todo=todo,
+    )
+
+
+def _no_path(found: Unlisted, text: str, objects: list[Ref], observed: dict[str, object]) -> Outcome:
+    ref = found.config
+    body = shlex.quote(json.dumps({"data": {"config.json": found.wanted}}))
+    patch = f"kubectl -n {ref.namespace} patch configmap {ref.name} --type=merge -p {body}"
+    return failed(
+        "NodeNotListed",
+        text,
+        expected=f"a path for node {found.node} in nodePathMap of {ref}, or one for {OTHER_NODES}",
+        observed=observed,
+        objects=[*objects, ref],
+        todo=f"add node {found.node} to nodePathMap of {ref}; the provisioner reads it again within two minutes.",
+        commands=(f"kubectl -n {ref.namespace} get configmap {ref.name} -o yaml",),
+        changes=(patch,) if found.wanted else (),
     )
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.pods.volumes import directory_of, node_of
 from kubeflow_volcano.cluster.readiness import State, assess
@@ -20,15 +23,19 @@ from kubeflow_volcano.validators.core.resources import NODES, STORAGE_CLASSES, V
 from kubeflow_volcano.validators.probes.storage.writing import label_in, listed
 from kubeflow_volcano.validators.subjects.storage_classes import LOCAL_PATH, serving_workloads
 
-__all__ = ["MOST_BASES", "SCRIPT", "Base", "Seen", "account", "bases", "look"]
+__all__ = ["MOST_BASES", "OTHER_NODES", "SCRIPT", "Base", "Seen", "Unlisted", "account", "bases", "look", "unlisted"]
 
 MOST_BASES = 40
 """More directories than these are not looked at in one run."""
 
 _MOST_VOLUMES = 500
 _PLAIN = re.compile(r"[\w./-]+").fullmatch
-_OTHER_NODES = "DEFAULT_PATH_FOR_NON_LISTED_NODES"
+OTHER_NODES = "DEFAULT_PATH_FOR_NON_LISTED_NODES"
 _CONFIG = "local-path-config"
+_UPSTREAMS_PATH = "/opt/local-path-provisioner"
+"""The only path of rancher/local-path-provisioner, deploy/local-path-storage.yaml."""
+_NOT_LISTED = re.compile(r"config doesn't contain node (\S+), and no ")
+"""Why the local path provisioner makes no volume on a node (its provisioner.go, getPathOnNode)."""
 
 SCRIPT = """
 set -u
@@ -105,7 +112,7 @@ def _of_provisioner(session: Session, facts: Facts, nodes: set[str]) -> Iterator
         live = session.cluster.get(Ref("v1", "ConfigMap", namespace, _CONFIG))
         paths = _paths(live) if live else {}
         for node in nodes:
-            for path in paths.get(node, paths.get(_OTHER_NODES, [])):
+            for path in paths.get(node, paths.get(OTHER_NODES, [])):
                 yield node, path
 
 
@@ -123,6 +130,30 @@ def _of_volumes(facts: Facts, nodes: set[str]) -> Iterator[tuple[str, str, str]]
         parent = path.parent.parent if path.parent.name == "static" else path.parent
         if node in nodes and len(parent.parts) > 1:
             yield node, str(parent), str(path.relative_to(parent))
+
+
+@dataclass(frozen=True, slots=True)
+class Unlisted:
+    """A node for which the provisioner has no path: its ConfigMap, and config.json with the node; empty if unread."""
+
+    node: str
+    config: Ref
+    wanted: str
+
+
+def unlisted(session: Session, facts: Facts, text: str) -> Unlisted | None:
+    """The node that the local path provisioner's configuration lacks, by what it says about a claim."""
+    found = _NOT_LISTED.search(text)
+    places = sorted({ref.namespace for ref in serving_workloads(facts, LOCAL_PATH)})
+    if not found or len(places) != 1:
+        return None
+    ref, wanted = Ref("v1", "ConfigMap", places[0], _CONFIG), ""
+    with contextlib.suppress(ApiError, KeyError, TypeError, ValueError, AttributeError):
+        whole = read_json((session.cluster.get(ref) or {})["data"]["config.json"])
+        entries = whole.get("nodePathMap") or []
+        paths = next((entry["paths"] for entry in entries if entry["paths"]), [_UPSTREAMS_PATH])
+        wanted = json.dumps(whole | {"nodePathMap": [*entries, {"node": found[1], "paths": paths}]})
+    return Unlisted(found[1], ref, wanted)
 
 
 def look(session: Session, base: Base, number: int, seconds: float) -> Seen:

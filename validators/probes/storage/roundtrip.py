@@ -14,6 +14,7 @@ from kubeflow_volcano.experiment.remains import Tracked, wait_gone
 from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.probes.storage import claims
+from kubeflow_volcano.validators.probes.storage.directories import Unlisted, unlisted
 
 __all__ = ["RoundTrip", "Stage", "turn"]
 
@@ -47,6 +48,7 @@ class RoundTrip:
     volume: str = ""
     node: str = ""
     unsafe: str = ""
+    unlisted: Unlisted | None = None
 
 
 def turn(session: Session, facts: Facts, default_class: str) -> RoundTrip:
@@ -80,7 +82,9 @@ def turn(session: Session, facts: Facts, default_class: str) -> RoundTrip:
     volume = claims.release(session, made)
     if stages[-1].done and volume:
         stages.append(_removed(session, volume, facts.timing.volume_seconds))
-    return RoundTrip(given, tuple(stages), volume["metadata"]["name"] if volume else "", end.node)
+    without_path = None if stages[-1].done else unlisted(session, facts, stages[-1].text)
+    name = volume["metadata"]["name"] if volume else ""
+    return RoundTrip(given, tuple(stages), name, end.node, unlisted=without_path)
 
 
 def _pod(session: Session, namespace: str, name: str, claim: str, script: str) -> Object:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.validators.checks.storage import classes, volumes, writing
 from kubeflow_volcano.validators.core.outcome import Outcome, Status
 from kubeflow_volcano.validators.probes.storage.consumers import Skipped
+from kubeflow_volcano.validators.probes.storage.directories import Unlisted
 from kubeflow_volcano.validators.probes.storage.identities import Identity
 from kubeflow_volcano.validators.probes.storage.roundtrip import RoundTrip, Stage
 from kubeflow_volcano.validators.probes.storage.storage import STORAGE, StorageEvidence
@@ -224,6 +227,19 @@ def test_the_stage_that_breaks_is_named(stage: Stage, status: Status, reason: st
     outcome = turned(stage)
     assert (outcome.status, outcome.reason) == (status, reason)
     assert stage.text in outcome.message
+
+
+def test_a_node_without_a_path_is_named_with_the_configuration_that_lacks_it() -> None:
+    stage = Stage("write", done=False, seconds=60, reason="TimedOut", text="config doesn't contain node n1, and no")
+    config = ref("ConfigMap", "local-path-storage/local-path-config")
+    wanted = '{"nodePathMap": [{"node": "n1", "paths": ["/it\'s"]}]}'
+    outcome = turned(turn=RoundTrip("a", (stage,), unlisted=Unlisted("n1", config, wanted)))
+    assert (outcome.status, outcome.reason) == (Status.FAIL, "NodeNotListed")
+    assert config in outcome.objects
+    (command,) = outcome.changes
+    assert json.loads(shlex.split(command)[-1])["data"]["config.json"] == wanted
+    unread = turned(turn=RoundTrip("a", (stage,), unlisted=Unlisted("n1", config, "")))
+    assert (unread.reason, unread.changes) == ("NodeNotListed", ())
 
 
 def test_a_refused_turn_is_an_error() -> None:
