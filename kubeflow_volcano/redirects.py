@@ -1,4 +1,4 @@
-"""Redirects of urllib: it repeats a request with all of its headers, also at another host."""
+"""Requests of urllib that end in time, and its redirects: it repeats a request with all headers, also elsewhere."""
 
 from __future__ import annotations
 
@@ -8,16 +8,23 @@ from http.client import HTTPMessage
 from typing import IO
 from urllib.parse import urlsplit
 
+from kubeflow_volcano.exchange import Answer, handlers
+
 __all__ = ["is_same_place", "opener"]
 
 _PORTS = {"http": 80, "https": 443}
 _OF_THE_CONNECTION = {"Accept", "User-agent"}
 """Headers without credentials, as urllib spells them."""
+_LEAST_SECONDS = 0.01
 
 
 def opener(context: ssl.SSLContext | None = None) -> urllib.request.OpenerDirector:
-    """An opener that keeps the method of a redirected request, and sends its credentials to no other place."""
-    return urllib.request.build_opener(_Redirects, urllib.request.HTTPSHandler(context=context))
+    """An opener that keeps the method of a redirected request, and sends its credentials to no other place.
+
+    The timeout of a request is that of the answer with all redirects before it; its body may take longer while it
+    comes fast enough.
+    """
+    return urllib.request.build_opener(_Redirects, *handlers(context))
 
 
 def is_same_place(one: str, other: str) -> bool:
@@ -37,6 +44,9 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
     ) -> urllib.request.Request | None:
         new = super().redirect_request(req, fp, code, msg, headers, newurl)
         if new is not None:
+            if isinstance(fp, Answer):
+                req.timeout = max(_LEAST_SECONDS, fp.seconds_left)
+            fp.close()  # nobody needs the page, which would be read to its end
             new.method = req.get_method()
             same = is_same_place(req.full_url, newurl)
             for name in list(new.headers):

@@ -102,15 +102,19 @@ class FakeApi:
 
     def write_kubeconfig(self, token: str) -> None:
         """Credentials with that bearer token."""
-        config = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": "c", "cluster": {"server": self.url}}],
-            "users": [{"name": "u", "user": {"token": token}}],
-            "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
-            "current-context": "x",
-        }
-        self.kubeconfig.write_text(json.dumps(config))
+        self.kubeconfig.write_text(json.dumps(kubeconfig(self.url, {"token": token})))
+
+
+def kubeconfig(server: str, user: Any) -> dict[str, Any]:
+    """A kubeconfig with one server and one user."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "c", "cluster": {"server": server}}],
+        "users": [{"name": "u", "user": user}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
 
 
 def _handler(api: FakeApi) -> type[BaseHTTPRequestHandler]:

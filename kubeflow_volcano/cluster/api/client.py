@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +22,7 @@ __all__ = ["Cluster", "Listing", "Trim"]
 _NO_LOGS = ("unable to retrieve container logs for ", "failed to try resolving symlinks in path ")
 _PAGE = 500
 _VERSION_SECONDS = 10.0
+_LOG_SECONDS = 10.0
 
 Trim = Callable[[Object], object]
 """Removes fields that the reader does not need from an object, before the next page is read."""
@@ -322,8 +322,7 @@ class Cluster(Connection):
         if container:
             query["container"] = container
         path = f"/api/v1/namespaces/{namespace}/pods/{pod}/log"
-        with contextlib.closing(self.stream(path, query, Deadline(10))) as response:
-            text: str = response.read(1 << 20).decode("utf-8", "replace")
+        text = self.text(path, query, Deadline(_LOG_SECONDS), most=1 << 20)
         return "" if text.startswith(_NO_LOGS) else text
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
@@ -127,8 +128,18 @@ class Connection:
         return time.monotonic() - since if since else 0.0
 
     def stream(self, path: str, query: Mapping[str, str], deadline: Deadline) -> urllib3.BaseHTTPResponse:
-        """Open a response and leave its body unread (watches, logs). The caller closes it."""
+        """Open a response and leave its body unread (watches). The caller closes it."""
         return self._authorised("GET", path, deadline, query=query, stream=True)
+
+    def text(self, path: str, query: Mapping[str, str], deadline: Deadline, *, most: int) -> str:
+        """The beginning of an answer that is text, such as a log; `most` bytes of it.
+
+        Raises:
+            ApiError: as for `request`, which repeats what may pass; here nothing is repeated.
+        """
+        with contextlib.closing(self.stream(path, query, deadline)) as response, self._answering():
+            data: bytes = response.read(most)
+        return data.decode("utf-8", "replace")
 
     def _authorised(self, method: str, path: str, deadline: Deadline, **how: Any) -> urllib3.BaseHTTPResponse:
         """Send a request; if the server rejects the credentials, send it again with newer ones."""
@@ -165,7 +176,7 @@ class Connection:
             headers["Content-Type"] = content_type
         url = credentials.server + path + (f"?{urlencode(query)}" if query else "")
         read = deadline.remaining + _CONNECT_SECONDS if stream else min(_READ_SECONDS, deadline.remaining + 1)
-        try:
+        with self._answering():
             response = credentials.pool.request(
                 method,
                 url,
@@ -175,15 +186,26 @@ class Connection:
                 retries=False,
                 preload_content=not stream,
             )
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            reason = UNTRUSTED if _DISTRUST.search(str(error)) else "NoAnswer"
-            raise ApiError(0, reason, f"no answer from {credentials.endpoint} ({error})") from error
-        if response.status >= HTTPStatus.MULTIPLE_CHOICES:
-            refusal = from_response(response.status, response.headers, response.data)
+            refused = response.data if response.status >= HTTPStatus.MULTIPLE_CHOICES else None
+        if refused is not None:
+            refusal = from_response(response.status, response.headers, refused)
             if refusal.status == HTTPStatus.UNAUTHORIZED and credentials.validity:
                 refusal.message += f" ({credentials.validity})"
             raise refusal
         return response
+
+    @contextlib.contextmanager
+    def _answering(self) -> Iterator[None]:
+        """Around what waits for the server.
+
+        Raises:
+            ApiError: it does not answer, or not to the end.
+        """
+        try:
+            yield
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            reason = UNTRUSTED if _DISTRUST.search(str(error)) else "NoAnswer"
+            raise ApiError(0, reason, f"no answer from {self._credentials.endpoint} ({error})") from error
 
 
 def _parsed(body: bytes) -> Any:

@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from functools import cache
 from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +20,8 @@ from kubernetes import config as kubernetes_config
 from kubernetes.config import kube_config
 from urllib3.util.ssl_ import create_urllib3_context
 
-from kubeflow_volcano.cluster.api.plugins import limit_programs
+from kubeflow_volcano.cluster.api.plugins import NoAnswer, limit_programs, limit_renewals
+from kubeflow_volcano.exchange import Timely
 from kubeflow_volcano.foreign import read_yaml
 from kubeflow_volcano.problems import Problem, Unreachable
 from kubeflow_volcano.redaction import without_logins
@@ -29,10 +31,7 @@ __all__ = ["Credentials", "load"]
 _CONNECTIONS = 32
 
 limit_programs()
-
-
-class _NoAnswer(kubernetes_config.ConfigException):
-    """A program or provider that the kubeconfig names gave no credentials; the message says why."""
+limit_renewals()
 
 
 class Credentials(NamedTuple):
@@ -82,10 +81,11 @@ def load(kubeconfig: Path | None, context: str | None, origin: str) -> Credentia
         config.connection_pool_maxsize = _CONNECTIONS
         expires = _expiry(config.cert_file)
         pool = kubernetes_client.ApiClient(config).rest_client.pool_manager
+        pool.pool_classes_by_scheme = {scheme: _timely(kind) for scheme, kind in pool.pool_classes_by_scheme.items()}
         if pool.proxy is None:  # a proxy's certificate needs the files, too
             _read_once(pool.connection_pool_kw)
         return Credentials(config, pool, expires)
-    except _NoAnswer as error:
+    except NoAnswer as error:
         raise Unreachable(
             Problem(
                 f"no usable credentials ({origin}): {' '.join(str(error).split()).rstrip('.')}.",
@@ -103,6 +103,13 @@ def load(kubeconfig: Path | None, context: str | None, origin: str) -> Credentia
         TypeError,
     ) as error:  # what the loader raises for YAML of another shape
         raise Unreachable(_unusable(origin, "the file is not a kubeconfig")) from error
+
+
+@cache
+def _timely(kind: type[urllib3.HTTPConnectionPool]) -> type[urllib3.HTTPConnectionPool]:
+    """A kind of pools, of SOCKS proxies or others, whose answers end in time."""
+    connections = type(f"Timely{kind.ConnectionCls.__name__}", (Timely, kind.ConnectionCls), {})
+    return type(f"Timely{kind.__name__}", (kind,), {"ConnectionCls": connections})
 
 
 def _expiry(certificate: str | None) -> datetime | None:
@@ -156,7 +163,7 @@ def _configuration(kubeconfig: Path | None, context: str | None) -> Any:
     # The library writes keys to temporary files and removes them in atexit, which forked workers do not run.
     Finalize(None, kube_config._cleanup_temp_files, exitpriority=0)  # noqa: SLF001  it has no public name
     if complaints and not (config.api_key or config.cert_file):
-        raise _NoAnswer(" ".join(complaints))
+        raise NoAnswer(" ".join(complaints))
     return config
 
 

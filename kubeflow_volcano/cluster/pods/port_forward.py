@@ -54,6 +54,15 @@ class PortForward:
         except websocket.WebSocketException as error:
             raise ConnectionError(str(error)) from error
 
+    def gettimeout(self) -> float | None:
+        """Seconds that a read may take."""
+        seconds: float | None = self._websocket.gettimeout()
+        return seconds
+
+    def settimeout(self, seconds: float | None) -> None:
+        """Set the seconds that a read may take."""
+        self._websocket.settimeout(seconds)
+
     def makefile(self, _mode: str) -> io.BufferedReader:
         """A reader of the data from the pod; closing it closes the connection."""
         return io.BufferedReader(_Incoming(self._websocket))

@@ -57,7 +57,7 @@ def reachable_origins(urls: Iterable[str]) -> frozenset[str]:
 def _ask(host: str, found: set[str]) -> None:
     request = urllib.request.Request(f"{host}/", method="HEAD")  # noqa: S310  https by the generation's schema
     try:
-        with urllib.request.urlopen(request, timeout=_PROBE_SECONDS):  # noqa: S310  as above
+        with opener().open(request, timeout=_PROBE_SECONDS):
             found.add(host)
     except urllib.error.HTTPError:
         found.add(host)  # it may refuse HEAD, but it can be reached

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from http import HTTPStatus
 
-import urllib3
-
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Ref
@@ -37,16 +35,12 @@ def _readyz(cluster: Cluster) -> str:
     deadline = Deadline(_READYZ_SECONDS)
     while True:
         try:
-            with cluster.stream("/readyz", {}, deadline) as response:
-                return response.read(1000).decode("utf-8", "replace").strip()
+            return cluster.text("/readyz", {}, deadline, most=1000).strip()
         except ApiError as error:
             if error.status in {HTTPStatus.FORBIDDEN, HTTPStatus.UNAUTHORIZED}:
                 raise
             if not error.transient or deadline.passed:
                 return str(error)
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            if deadline.passed:
-                return f"the connection broke: {error}"
         time.sleep(_PAUSE_SECONDS)
 
 

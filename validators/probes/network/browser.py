@@ -13,6 +13,7 @@ from urllib.parse import urlencode, urljoin, urlsplit
 
 from kubeflow_volcano.cluster.pods.port_forward import PortForward
 from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.exchange import PlainConnection, handlers
 from kubeflow_volcano.experiment.acting import USER_AGENT
 
 __all__ = ["Browser", "Form", "NoAnswerError", "Page", "Request", "origin"]
@@ -82,7 +83,7 @@ class Browser:
         self.url = url
         self._deadline = deadline
         self._jar = CookieJar()
-        ways = [_Through(connect), urllib.request.ProxyHandler({})] if connect else []
+        ways = (_Through(connect), urllib.request.ProxyHandler({})) if connect else handlers()
         self._opener = urllib.request.build_opener(_AsItIs, urllib.request.HTTPCookieProcessor(self._jar), *ways)
 
     @property
@@ -152,7 +153,7 @@ class _Through(urllib.request.HTTPHandler):
         way = self._connect(req.timeout or _ANSWER_SECONDS)
 
         def connection(host: str, **_: Any) -> http.client.HTTPConnection:
-            made = http.client.HTTPConnection(host)
+            made = PlainConnection(host)
             made.sock = way
             return made
 

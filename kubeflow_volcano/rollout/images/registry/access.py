@@ -9,7 +9,6 @@ import os
 import ssl
 import tempfile
 import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -17,6 +16,7 @@ from pathlib import Path
 from kubeflow_volcano.files import write_file
 from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.redirects import opener
 from kubeflow_volcano.rollout.images.registry.client import Registry, scheme_of
 from kubeflow_volcano.rollout.images.registry.rate import RateLimit
 from kubeflow_volcano.rollout.settings.pods.credentials import authorizations, docker_config, host_of
@@ -134,7 +134,7 @@ def _plain_or_not(host: str) -> str:
     """`http` for a host that does not speak TLS."""
     context = ssl._create_unverified_context()  # noqa: S323, SLF001  the inventory says so; nothing is read
     try:
-        urllib.request.urlopen(f"https://{host}/v2/", timeout=_SECONDS, context=context).close()
+        opener(context).open(f"https://{host}/v2/", timeout=_SECONDS).close()
     except urllib.error.URLError as error:
         return "http" if isinstance(error.reason, ssl.SSLError) else "https"
     except OSError:
