@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.foreign import mappings, read_json
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.host_files import place, read
 
 __all__ = ["changed_since", "encoded", "finish", "registries", "restore", "unfinished", "write"]
@@ -56,7 +57,7 @@ def changed_since(paths: Mapping[str, str], pid: str) -> list[str]:
 def unfinished() -> list[str]:
     """Files of a change after which containerd was not seen running."""
     try:
-        return [str(note["path"]) for note in json.loads(JOURNAL.read_text("utf-8"))]
+        return [str(note["path"]) for note in read_json(JOURNAL.read_text("utf-8"))]
     except FileNotFoundError:
         return []
     except (ValueError, TypeError, KeyError):  # it is written whole or not at all, so another program wrote it
@@ -183,10 +184,10 @@ def _like(source: Path, target: Path) -> None:
 
 def _noted() -> list[dict[str, Any]]:
     try:
-        found = json.loads(JOURNAL.read_text("utf-8"))
+        found = read_json(JOURNAL.read_text("utf-8"))
     except (FileNotFoundError, ValueError):
         return []
-    return found if isinstance(found, list) else []
+    return [dict(item) for item in mappings(found)]
 
 
 def _note_down(notes: Sequence[Mapping[str, Any]]) -> None:

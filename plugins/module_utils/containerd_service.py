@@ -5,12 +5,12 @@ Runs on hosts: Python 3.9 or later, standard library only.
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from typing import Any
 
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.containerd import ENDPOINT
+from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.foreign import mappings, read_json
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.programs import MISSING, complaint, run
 
 __all__ = ["cri_settings", "pull", "restart", "unloaded", "unready"]
@@ -43,7 +43,7 @@ def unready() -> str:
     if done.code:
         return f"crictl info: {complaint(done.errors)}" + (f"; {more}" if (more := unloaded()) else "")
     try:
-        conditions = json.loads(done.output)["status"]["conditions"]
+        conditions = mappings(read_json(done.output)["status"]["conditions"])
     except (ValueError, KeyError, TypeError):
         return "crictl info answers with something else than a status"
     down = [item for item in conditions if item.get("type") == "RuntimeReady" and not item.get("status")]
@@ -70,7 +70,7 @@ def cri_settings() -> Any:
     """The configuration that the CRI plugin runs with; {} where crictl cannot say."""
     done = run(["crictl", "--runtime-endpoint", ENDPOINT, "info"], SECONDS)
     try:
-        found = json.loads(done.output).get("config", {}) if not done.code else {}
+        found = read_json(done.output).get("config", {}) if not done.code else {}
     except (ValueError, AttributeError):
         found = {}
     return found if isinstance(found, dict) else {}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 import shlex
 from collections.abc import Mapping
 from typing import Any
 
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils import programs
+from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.foreign import read_json
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.host_files import (
     assignments,
     exists,
@@ -86,7 +86,7 @@ def endpoint_of(kubelet: Mapping[str, Any], daemons: Mapping[str, Process]) -> s
 def settings_of(text: str) -> dict[str, Any]:
     """Scalars at the top level of a YAML document, or a whole JSON object; hosts need not have PyYAML."""
     with contextlib.suppress(ValueError):
-        loaded = json.loads(text)
+        loaded = read_json(text)
         return loaded if isinstance(loaded, dict) else {}
     pairs = re.findall(r"(?m)^([A-Za-z]\w*):[ \t]*([^\s#][^#\n]*?)[ \t]*(?:#.*)?$", text)
     return {name: value.strip("\"'") for name, value in pairs}

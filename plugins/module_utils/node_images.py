@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils import containerd
+from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.foreign import mappings, read_json
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.host_files import exists
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.kubelet import endpoint_of, look_kubelet
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.processes import processes
@@ -74,14 +74,17 @@ class NodeRuntime:
             raise UnusableError(f"its images cannot be listed: {reason(done.errors or done.output)}")
         if self.client == "ctr":
             return _listed_by_ctr(done.output)
-        return [
-            {
-                "tags": item.get("repoTags") or [],
-                "digests": item.get("repoDigests") or [],
-                "size": int(item.get("size") or 0),
-            }
-            for item in json.loads(done.output).get("images") or []
-        ]
+        try:
+            return [
+                {
+                    "tags": list(item.get("repoTags") or []),
+                    "digests": list(item.get("repoDigests") or []),
+                    "size": int(item.get("size") or 0),
+                }
+                for item in mappings(read_json(done.output).get("images"))
+            ]
+        except (AttributeError, TypeError, ValueError) as error:
+            raise UnusableError("crictl images answers with something else than a list of images") from error
 
     def pull(self, name: str, seconds: int, authorization: str = "") -> str:
         """Pull one image; returns why it failed, empty where it did not.
@@ -105,7 +108,7 @@ class NodeRuntime:
             return 0
         done = run(self._command("inspecti", "--output", "json", name), ASK_SECONDS)
         try:
-            return len(json.loads(done.output)["info"]["imageSpec"]["rootfs"]["diff_ids"]) if done.code == 0 else 0
+            return len(read_json(done.output)["info"]["imageSpec"]["rootfs"]["diff_ids"]) if done.code == 0 else 0
         except (KeyError, TypeError, ValueError):
             return 0
 

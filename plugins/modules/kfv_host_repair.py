@@ -16,6 +16,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.foreign import read_json
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.programs import run
 
 ARGUMENTS: dict[str, Any] = {
@@ -48,10 +49,16 @@ class Repairer:
 
     def record(self, kind: str) -> dict[str, Any]:
         """The record of earlier repairs of that kind; empty where there were none."""
+        path = RECORDS / f"{kind}.json"
         try:
-            loaded = json.loads((RECORDS / f"{kind}.json").read_text("utf-8"))
+            loaded = read_json(path.read_text("utf-8"))
         except FileNotFoundError:
             return {}
+        except ValueError as error:
+            self.module.fail_json(
+                msg=f"{path} cannot be read: {error}. It is the record of earlier repairs. "
+                "Restore it, or remove it: what was repaired before then stays as it is."
+            )
         return loaded if isinstance(loaded, dict) else {}
 
     def keep(self, kind: str, record: dict[str, Any]) -> None:
