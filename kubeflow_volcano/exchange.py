@@ -2,7 +2,8 @@
 
 A server that sends a status line, headers, sizes of chunks or a body a few bytes at a time keeps a client of the
 standard library for as long as it likes: each read has the whole timeout. http.client, urllib and urllib3 all read an
-answer through `response_class` of the connection, so one class limits them all.
+answer through `response_class` of the connection, so one class limits them all. urllib also repeats a redirected
+request with all of its headers, at another host, too; what `opener` makes does not.
 """
 
 from __future__ import annotations
@@ -14,14 +15,21 @@ import math
 import ssl
 import time
 import urllib.request
-from typing import Any
+from http.client import HTTPMessage
+from typing import IO, Any
+from urllib.parse import urlsplit
 
-__all__ = ["Answer", "PlainConnection", "Timely", "handlers"]
+__all__ = ["PlainConnection", "Timely", "handlers", "is_same_place", "opener"]
 
 _SLOWEST = 4096
 """Bytes a second. A body that comes at this rate or faster may take longer than the timeout."""
 _MOST_TIMEOUTS = 20
 """But never longer than so many: a body that has no end."""
+
+_PORTS = {"http": 80, "https": 443}
+_OF_THE_CONNECTION = {"Accept", "User-agent"}
+"""Headers without credentials, as urllib spells them."""
+_LEAST_SECONDS = 0.01
 
 
 class _Incoming(io.RawIOBase):
@@ -121,3 +129,41 @@ class _HttpsHandler(urllib.request.HTTPSHandler):
 def handlers(context: ssl.SSLContext | None = None) -> tuple[urllib.request.BaseHandler, ...]:
     """Handlers for an opener of urllib; `context` has the trusted certificates, by default the system's."""
     return _HttpHandler(), _HttpsHandler(context)
+
+
+def opener(context: ssl.SSLContext | None = None) -> urllib.request.OpenerDirector:
+    """An opener that keeps the method of a redirected request, and sends its credentials to no other place.
+
+    The timeout of a request is that of the answer with all redirects before it; its body may take longer while it
+    comes fast enough.
+    """
+    return urllib.request.build_opener(_Redirects, *handlers(context))
+
+
+def is_same_place(one: str, other: str) -> bool:
+    """Whether credentials for the first URL may be sent to the second: the same host and port, or now with TLS."""
+    first, second = urlsplit(one), urlsplit(other)
+    if first.hostname != second.hostname:
+        return False
+    ports = [parts.port or _PORTS.get(parts.scheme) for parts in (first, second)]
+    if first.scheme == second.scheme:
+        return ports[0] == ports[1]
+    return (first.scheme, second.scheme) == ("http", "https") and ports == [*_PORTS.values()]
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(  # noqa: PLR0917  the signature of the standard library
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> urllib.request.Request | None:
+        new = super().redirect_request(req, fp, code, msg, headers, newurl)
+        if new is not None:
+            if isinstance(fp, Answer):
+                req.timeout = max(_LEAST_SECONDS, fp.seconds_left)
+            fp.close()  # nobody needs the page, which would be read to its end
+            new.method = req.get_method()
+            same = is_same_place(req.full_url, newurl)
+            for name in list(new.headers):
+                # The next proxy gets its own login from urllib, and another host none.
+                if name == "Proxy-authorization" or not (same or name in _OF_THE_CONNECTION):
+                    new.remove_header(name)
+        return new

@@ -20,9 +20,9 @@ from kubeflow_volcano.cluster.api import connection, credentials, plugins
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.exchange import opener
 from kubeflow_volcano.problems import InvalidInput, Unreachable
 from kubeflow_volcano.progress import silent
-from kubeflow_volcano.redirects import opener
 from kubeflow_volcano.rollout.images.registry.client import Registry
 from kubeflow_volcano.rollout.manifests import downloads
 from kubeflow_volcano.validators.probes.network.browser import Browser, NoAnswerError, Request

@@ -8,7 +8,7 @@ from io import BytesIO
 
 import pytest
 
-from kubeflow_volcano.redirects import is_same_place, opener
+from kubeflow_volcano.exchange import is_same_place, opener
 
 CREDENTIALS = {"Authorization": "Basic x", "Cookie": "a=b", "X-Api-Key": "k", "Proxy-Authorization": "Basic y"}
 

@@ -15,8 +15,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.exchange import opener
 from kubeflow_volcano.progress import Progress
-from kubeflow_volcano.redirects import opener
 from kubeflow_volcano.rehearsal.build.recipes import Download
 from kubeflow_volcano.retries import with_retries
 

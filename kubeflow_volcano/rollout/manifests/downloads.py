@@ -12,9 +12,9 @@ from typing import TypeVar
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.exchange import opener
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress
-from kubeflow_volcano.redirects import opener
 from kubeflow_volcano.retries import naming_full_disks, with_retries
 from kubeflow_volcano.rollout.manifests.archives import MOST_BYTES
 from kubeflow_volcano.rollout.manifests.pruning import mark_used

@@ -125,7 +125,10 @@ SECRETS = tuple(name for name, rule in schema()["properties"].items() if rule.ge
 """Variables whose values no message and no result of a plugin contains."""
 
 NOT_IN_RESULTS = (*SECRETS, "kubeflow_patches")
-"""Variables that no result of a plugin contains, because Ansible prints results with -v. Any patch may set a secret."""
+"""Variables that no result of a plugin contains, because Ansible prints results with -v, and no message quotes.
+
+Any patch may set a secret.
+"""
 
 
 @cache
@@ -202,7 +205,7 @@ def _problem(error: ValidationError) -> Problem:
     name = str(error.path[0])
     where = error.json_path.removeprefix("$.")
     return Problem(
-        f"{where} {_describe_secret(error)}." if name in SECRETS else f"{where} is {_describe(error.instance)}.",
+        f"{where} {_describe_secret(error)}." if name in SECRETS else f"{where} is {_describe(name, error.instance)}.",
         f"{_rules()[name]['description']}{_allowed(error)}.",
         _advice(where, error),
     )
@@ -213,10 +216,11 @@ def _describe_secret(error: ValidationError) -> str:
     return f"is invalid: {error.message}" if error.validator in {"additionalProperties", "required"} else "is invalid"
 
 
-def _describe(value: Any) -> str:
+def _describe(name: str, value: Any) -> str:
     kinds: dict[type, str] = {bool: "the boolean", str: "the text", type(None): "empty:"}
     kinds |= {int: "the number", float: "the number", list: "the list", dict: "the mapping"}
-    text = json.dumps(without_logins(value), default=str, ensure_ascii=False)
+    hidden = name in NOT_IN_RESULTS and bool(value)
+    text = "…" if hidden else json.dumps(without_logins(value), default=str, ensure_ascii=False)
     return f"{kinds.get(type(value), 'the value')} {text}"
 
 
@@ -236,7 +240,7 @@ def _advice(where: str, error: ValidationError) -> str:
     if error.validator == "enum" and isinstance(value, str):
         return f"correct {where}.{did_you_mean(value, rule['enum'])}"
     if error.validator in {"type", "enum"} or (error.validator == "anyOf" and not isinstance(value, str)):
-        return _advice_on_type(where, value, rule)
+        return _advice_on_type(where, error)
     if isinstance(value, str) and value.startswith(("http://", "https://")):
         if "_source" not in where:
             return f"remove {value.partition('//')[0]}// from {where}."
@@ -244,7 +248,8 @@ def _advice(where: str, error: ValidationError) -> str:
     return f"correct {where}."
 
 
-def _advice_on_type(where: str, value: Any, rule: Mapping[str, Any]) -> str:
+def _advice_on_type(where: str, error: ValidationError) -> str:
+    value, rule = error.instance, _rule(error)
     wanted = rule.get("type", "string")
     if wanted == "string" and isinstance(value, int | float) and not isinstance(value, bool):
         return f'put it in quotes, as in {where}: "1.10"; without quotes YAML reads 1.10 as the number 1.1.'
@@ -254,7 +259,9 @@ def _advice_on_type(where: str, value: Any, rule: Mapping[str, Any]) -> str:
         number = _number(value, rule)
         return f"write a whole number without quotes; on a command line pass JSON: -e '{{\"{where}\": {number}}}'."
     if wanted == "array" and isinstance(value, str):
-        return f"write a list: {where}: [{'…' if where in SECRETS else without_logins(value)}]."
+        return f"write a list: {where}: [{'…' if str(error.path[0]) in NOT_IN_RESULTS else without_logins(value)}]."
+    if isinstance(wanted, list):
+        wanted = " or ".join(wanted)
     return f"set {where} to a value of type {wanted}, or remove it to use the default."
 
 

@@ -69,4 +69,4 @@ def test_a_record_of_repairs_that_is_damaged(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(kfv_host_repair, "RECORDS", tmp_path)
     (tmp_path / "modules.json").write_text(DEEP)
     with pytest.raises(SystemExit, match="Restore it, or remove it"):
-        kfv_host_repair.Repairer(Module()).record("modules")  # type: ignore[arg-type]
+        kfv_host_repair.Repairer(Module()).record("modules")

@@ -160,7 +160,28 @@ def test_logins_in_addresses_are_in_no_output_and_still_reach_the_task_that_need
         "target": {"kind": "Deployment", "name": "katib-ui"},
         "patch": {"metadata": {"annotations": {"a": "hunter2"}}},
     }
-    say(inventory, "host_vars/localhost", kubeflow_patches={"katib": [patch]}, kubeflow_profile="full")
+    say(
+        inventory,
+        "host_vars/localhost",
+        kubeflow_patches={"katib": [patch]},
+        kubeflow_profile="full",
+        kubeflow_user_password="hunter2-first",  # noqa: S106  planted
+        kubeflow_users=[{"email": "a@b.lan", "password": "hunter2-user"}],
+        kubeflow_connectors=[
+            {
+                "type": "ldap",
+                "id": "a",
+                "name": "A",
+                "config": {
+                    "host": "a.lan:636",
+                    "bindDN": "cn=a",
+                    "bindPW": "hunter2-client",
+                    "userSearch": {"baseDN": "a", "username": "uid", "idAttr": "uid", "emailAttr": "mail"},
+                },
+            }
+        ],
+        image_mirror_credentials=[{"registry": "a.lan", "username": "me", "password": "hunter2-login"}],
+    )
     (inventory / "action_plugins/kfv_passed.py").write_text(PASSED, "utf-8")
     (inventory / "play.yml").write_text(json.dumps([{"hosts": "localhost", "gather_facts": False, "tasks": tasks}]))
     done = subprocess.run(
@@ -174,6 +195,18 @@ def test_logins_in_addresses_are_in_no_output_and_still_reach_the_task_that_need
     assert done.returncode == 0, done.stdout + done.stderr
     assert "hunter2" not in done.stdout + done.stderr
     assert "http://***@127.0.0.1:9" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "patches",
+    ["hunter2", ["hunter2"], {"katib": "hunter2"}, {"katib": [{"target": {}, "patch": "hunter2"}]}],
+    ids=str,
+)
+def test_patches_of_another_shape_are_told_without_what_they_set(inventory: Path, patches: Any) -> None:
+    say(inventory, "group_vars/all", kubeflow_patches=patches)
+    told = judged(inventory)
+    assert "kubeflow_patches" in told
+    assert "hunter2" not in told
 
 
 def test_a_password_that_is_no_template_is_told_without_it(inventory: Path) -> None:

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
+from kubeflow_volcano.exchange import opener
 from kubeflow_volcano.files import write_file
 from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.problems import InvalidInput, Problem
-from kubeflow_volcano.redirects import opener
 from kubeflow_volcano.rollout.images.registry.client import Registry, scheme_of
 from kubeflow_volcano.rollout.images.registry.rate import RateLimit
 from kubeflow_volcano.rollout.settings.pods.credentials import authorizations, docker_config, host_of

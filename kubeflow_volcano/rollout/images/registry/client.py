@@ -17,9 +17,9 @@ from urllib.parse import urlencode
 
 from kubeflow_volcano.catalog.images.limits import Meaning, Tally, meaning_of_status
 from kubeflow_volcano.catalog.images.names import ImageName
+from kubeflow_volcano.exchange import is_same_place, opener
 from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.progress import Progress
-from kubeflow_volcano.redirects import is_same_place, opener
 from kubeflow_volcano.retries import retry_after_seconds
 from kubeflow_volcano.rollout.images.registry.rate import RateLimit
 
@@ -219,5 +219,5 @@ class Registry:
 def _challenge(headers: Mapping[str, str]) -> Mapping[str, str] | None:
     text = next((value for name, value in headers.items() if name.lower() == "www-authenticate"), "")
     scheme, _, rest = text.partition(" ")
-    found: dict[str, Any] = dict(re.findall(r'(\w+)="([^"]*)"', rest))
+    found: dict[str, Any] = dict(re.findall(r'\b(\w+)="([^"]*)"', rest))
     return found if scheme.lower() == "bearer" and found.get("realm") else None
