@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import math
 import random
 import socket
 import ssl
@@ -26,6 +27,8 @@ _TRIES = 4
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 8.0
 _LONGEST_DEMAND_SECONDS = 60.0
 """A server that demands a longer pause is left alone: a person decides sooner what to do."""
+_MOST_DEMANDED_SECONDS = 86400.0 * 365
+"""More is no time that a program can wait."""
 _TRANSIENT = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS})
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
@@ -35,9 +38,11 @@ _Answer = TypeVar("_Answer")
 def retry_after_seconds(text: object) -> float | None:
     """Seconds of a Retry-After header, which has seconds or an HTTP date (RFC 9110, section 10.2.3); None without."""
     with contextlib.suppress(TypeError, ValueError):
-        return max(0.0, float(str(text)))
-    with contextlib.suppress(TypeError, ValueError, AttributeError):
-        return max(0.0, parsedate_to_datetime(str(text)).timestamp() - time.time())
+        seconds = float(str(text))
+        return min(max(0.0, seconds), _MOST_DEMANDED_SECONDS) if math.isfinite(seconds) else None
+    with contextlib.suppress(TypeError, ValueError, AttributeError, OverflowError):
+        seconds = parsedate_to_datetime(str(text)).timestamp() - time.time()
+        return min(max(0.0, seconds), _MOST_DEMANDED_SECONDS)
     return None
 
 

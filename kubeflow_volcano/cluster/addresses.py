@@ -24,7 +24,7 @@ _KUBERNETES = Ref("v1", "Service", "default", "kubernetes")
 _ENDPOINTS = Ref("discovery.k8s.io/v1", "EndpointSlice", "default", "kubernetes")
 _OUTSIDE = "127.1.2.3"
 """No range of Services has it."""
-_RANGE = re.compile(r"range of valid IPs[\w ]* is ([0-9a-f.:]+/[0-9]+)")
+_RANGE = re.compile(r"range of valid IPs[\w ]{0,60} is ([0-9a-f.:]+/[0-9]+)")
 
 
 def cluster_addresses(cluster: Cluster) -> tuple[str, ...]:

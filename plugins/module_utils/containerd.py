@@ -101,7 +101,7 @@ def toml_pairs(text: str) -> Iterator[tuple[str, str, str]]:
     for line in text.splitlines():
         stripped = line.strip()
         header = re.fullmatch(r"\[\[?(.+?)\]\]?\s*(?:#.*)?", stripped)
-        pair = re.fullmatch(r"([\w.-]+)\s*=\s*(.*?)\s*", stripped)
+        pair = re.fullmatch(r"([\w.-]+)\s*=\s*(.*)", stripped)
         if header and not pair:
             table = header.group(1).replace('"', "").replace("'", "").strip()
         elif pair:

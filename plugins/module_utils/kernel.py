@@ -73,7 +73,7 @@ def _module_names(paths: Iterable[str]) -> Iterator[str]:
 def _forbidden_modules() -> Iterator[str]:
     """Those whose `install` line runs nothing; a blacklist only stops aliases."""
     for path in drop_ins(MODPROBE_DIRECTORIES):
-        for name in re.findall(r"(?m)^\s*install\s+(\S+)\s+(?:/usr)?/bin/(?:false|true)\b", read(path)):
+        for name in re.findall(r"(?m)^[ \t]*install[ \t]+(\S+)[ \t]+(?:/usr)?/bin/(?:false|true)\b", read(path)):
             yield name.replace("-", "_")
 
 

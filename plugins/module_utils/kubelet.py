@@ -88,8 +88,8 @@ def settings_of(text: str) -> dict[str, Any]:
     with contextlib.suppress(ValueError):
         loaded = read_json(text)
         return loaded if isinstance(loaded, dict) else {}
-    pairs = re.findall(r"(?m)^([A-Za-z]\w*):[ \t]*([^\s#][^#\n]*?)[ \t]*(?:#.*)?$", text)
-    return {name: value.strip("\"'") for name, value in pairs}
+    pairs = re.findall(r"(?m)^([A-Za-z]\w*):[ \t]*([^\s#][^#\n]*)", text)
+    return {name: value.rstrip().strip("\"'") for name, value in pairs}
 
 
 def _truth(value: Any) -> bool | None:

@@ -86,7 +86,7 @@ def look_proxies(daemons: Mapping[str, Process]) -> list[dict[str, str]]:
 
 def _unit_environment(text: str) -> Iterator[tuple[str, str]]:
     """Variables of Environment= and EnvironmentFile= lines."""
-    for key, value in re.findall(r"(?m)^\s*(Environment|EnvironmentFile)\s*=\s*(.*)$", text):
+    for key, value in re.findall(r"(?m)^[ \t]*(Environment|EnvironmentFile)[ \t]*=[ \t]*(.*)$", text):
         if key == "EnvironmentFile":
             yield from assignments(read(value.strip().lstrip("-"))).items()
             continue

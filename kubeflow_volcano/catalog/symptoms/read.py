@@ -11,6 +11,9 @@ from kubeflow_volcano.catalog.data import HOME, load
 
 __all__ = ["Symptom", "recognise", "symptoms"]
 
+_MOST_CHARACTERS = 4000
+"""Of a message. Patterns of several words take time by the square of its length; its cause is at one of its ends."""
+
 
 @dataclass(frozen=True, slots=True)
 class Symptom:
@@ -49,7 +52,9 @@ def recognise(message: str, seen: str) -> Symptom | None:
         message: as the program wrote it.
         seen: where it was seen; a symptom of another place is none.
     """
-    return next((item for item in symptoms() if seen in item.seen and item.pattern.search(message)), None)
+    half = _MOST_CHARACTERS // 2
+    text = message if len(message) <= _MOST_CHARACTERS else f"{message[:half]} … {message[-half:]}"
+    return next((item for item in symptoms() if seen in item.seen and item.pattern.search(text)), None)
 
 
 def _read(item: dict[str, Any]) -> Symptom:

@@ -35,7 +35,7 @@ _ORDER = (
 _MOST = 10
 # "foos.example.com has 2 resource instances"; a kind of the core group ends in a dot
 # (kubernetes, pkg/controller/namespace/deletion/status_condition_utils.go).
-_LEFT = re.compile(r"([a-z0-9-]+)\.([a-z0-9.-]*) has \d+ resource instances")
+_LEFT = re.compile(r"(?<![a-z0-9.-])([a-z0-9-]+)\.([a-z0-9.-]*) has \d+ resource instances")
 
 
 def _remaining(cluster: Cluster, facts: Facts) -> Mapping[str, tuple[Held, ...]]:

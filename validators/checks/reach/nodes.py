@@ -29,7 +29,9 @@ _MOST_PODS = 4
 """Pods that the gang experiment has at one time (H6); with room for fewer it proves nothing."""
 _PROBES = {name: _MOST_PODS * amount for name, amount in amounts(RESOURCES["requests"]).items()}
 # What the scheduler says of nodes that Kubernetes has tainted for their condition.
-_OF_SICK = re.compile(r"taint[^,]*node\.kubernetes\.io/(not-ready|unreachable|[a-z]+-pressure|network-unavailable)")
+_OF_SICK = re.compile(
+    r"taint[^,]{0,200}?node\.kubernetes\.io/(not-ready|unreachable|[a-z]+-pressure|network-unavailable)"
+)
 
 
 @check("A4", "nodes", severity=Severity.BLOCKER, reads=_READS)

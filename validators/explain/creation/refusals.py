@@ -34,21 +34,29 @@ _REASONS = (
         "WebhookUnanswered",
         "bring up the webhook's backend: until then pods are refused.",
     ),
-    (r"admission webhook .* denied the request", "WebhookRefused", "meet the webhook's condition, or ask its owner."),
+    (
+        r"admission webhook .{0,300}? denied the request",
+        "WebhookRefused",
+        "meet the webhook's condition, or ask its owner.",
+    ),
     (r"violates PodSecurity", "PodSecurity", "make the pod template meet the namespace's level, or lower the level."),
-    (r"failed quota: .* must specify", "QuotaNeedsRequests", "set them in the pod template."),
+    (r"failed quota: .{0,300}? must specify", "QuotaNeedsRequests", "set them in the pod template."),
     (r"exceeded quota", "QuotaTooSmall", "wait until other pods end, request less, or raise the quota."),
-    (r"(?:maximum|minimum|max|min) .* usage per|limit to request ratio", "OutsideLimits", "keep to the LimitRange."),
+    (
+        r"(?:maximum|minimum|max|min) .{0,100}? usage per|limit to request ratio",
+        "OutsideLimits",
+        "keep to the LimitRange.",
+    ),
     (r"ValidatingAdmissionPolicy", "PolicyRefused", "meet the policy's condition, or ask its owner."),
     (r"no PriorityClass with name", "PriorityClassMissing", "create the class, or name an existing one."),
-    (r"serviceaccount .* not found|service account", "ServiceAccountMissing", "create the ServiceAccount."),
+    (r"serviceaccount .{0,300}? not found|service account", "ServiceAccountMissing", "create the ServiceAccount."),
     (r"is being terminated", "NamespaceEnding", "create the job in another namespace."),
     (r"already exists|object is being deleted", "NameTaken", "find what has the name, often a pod that does not end."),
     (r"is forbidden: User ", "ControllerMayNot", "apply the controller's ClusterRole and ClusterRoleBinding again."),
 )
 
 # plugin/pkg/admission/resourcequota/controller.go of Kubernetes: the same words since 1.6.
-_QUOTA = re.compile(r"exceeded quota: (?P<name>[^,]+), requested: (?P<asked>.*?), used: ")
+_QUOTA = re.compile(r"exceeded quota: (?P<name>[^,]+), requested: (?P<asked>.{0,2000}?), used: ")
 _CLASS = re.compile(r"no PriorityClass with name (?P<name>\S+)")
 _ACCOUNT = re.compile(r"service account [^/\s]+/(?P<name>[^:\s]+)")
 _WEBHOOK = re.compile(r'webhook "(?P<name>[^"]+)"')
