@@ -47,7 +47,7 @@ def staged() -> Iterator[tuple[str, str]]:
             yield page, text
         else:
             names = iter([*anchors(prose((ROOT / english).read_text("utf-8")))])
-            text = outside_code(text, lambda part, names=names: _HEADING.sub(partial(_named, names), part))
+            text = outside_code(text, partial(_HEADING.sub, partial(_named, names)))
             yield str(Path(english).with_suffix(".zh.md")), text
 
 
@@ -66,7 +66,7 @@ def _with_links(page: str, text: str) -> str:
 
 
 def _link(page: str, found: re.Match[str]) -> str:
-    words, target = found.groups()
+    words, target = str(found[1]), str(found[2])
     if "://" in target:
         return found[0]
     name, anchor = _resolved(page, target)
