@@ -41,7 +41,7 @@ PAGES = tuple(
 )
 TRANSLATIONS = {
     Path("README.zh-CN.md"): Path("README.md"),
-    Path("docs/zh-CN/getting-started.md"): Path("docs/getting-started.md"),
+    **{path.relative_to(ROOT): Path("docs", path.name) for path in sorted((ROOT / "docs" / "zh-CN").glob("*.md"))},
 }
 """Pages in other languages, and the English ones whose headings and blocks they have."""
 CLUSTER_PAGES = (Path("README.md"), Path("docs/rehearsal.md"), Path("docs/scenarios.md"))

@@ -68,7 +68,7 @@ def _with_links(page: str, text: str) -> str:
 def _link(page: str, found: re.Match[str]) -> str:
     words, target = str(found[1]), str(found[2])
     if "://" in target:
-        return found[0]
+        return f"{words}({target})"
     name, anchor = _resolved(page, target)
     if english := _ENGLISH.get(name):
         anchor = _of_english(name, english, anchor)
@@ -88,8 +88,8 @@ def _resolved(page: str, link: str) -> tuple[str, str]:
 
 def _of_english(page: str, english: str, anchor: str) -> str:
     """The anchor of the English heading at the place of a translated one."""
-    both = (anchors(prose((ROOT / name).read_text("utf-8"))) for name in (page, english))
-    return dict(zip(*both, strict=False)).get(anchor, anchor)
+    own, others = ([*anchors(prose((ROOT / name).read_text("utf-8")))] for name in (page, english))
+    return dict(zip(own, others, strict=False)).get(anchor, anchor)
 
 
 def navigation() -> list[Any]:
