@@ -75,7 +75,7 @@ def served(answer: Answer, certificate: Path | None = None) -> Iterator[str]:
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
     try:
-        yield f"http{'s' * bool(certificate)}://127.0.0.1:{server.server_port}/m.yaml"
+        yield f"{'https' if certificate else 'http'}://127.0.0.1:{server.server_port}/m.yaml"
     finally:
         server.shutdown()
         server.server_close()

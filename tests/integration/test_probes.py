@@ -269,13 +269,13 @@ def test_the_operator_makes_a_gang_of_a_job(cluster: Cluster) -> None:
 @pytest.mark.long
 def test_the_default_class_makes_a_whole_turn(cluster: Cluster) -> None:
     evidence, account = probe(cluster, STORAGE)
-    assert evidence.turn
-    assert [(item.name, item.done) for item in evidence.turn.stages] == [
+    assert evidence.round_trip
+    assert [(item.name, item.done) for item in evidence.round_trip.stages] == [
         ("write", True),
         ("read", True),
         ("remove", True),
     ]
-    assert evidence.turn.volume in {item.ref.name for item in account.removed}
+    assert evidence.round_trip.volume in {item.ref.name for item in account.removed}
 
 
 # the default class
@@ -297,7 +297,7 @@ def failing(found: dict[str, tuple[str, str]]) -> dict[str, str]:
 def first_volume(cluster: Cluster) -> None:
     """The directory for volumes on the node, which no cluster has before its first volume; D8 says so."""
     evidence, _ = probe(cluster, STORAGE)
-    assert evidence.turn
+    assert evidence.round_trip
 
 
 @pytest.mark.fault(34)

@@ -24,7 +24,7 @@ from kubeflow_volcano.validators.run.recognising import beside_operators, releas
 from kubeflow_volcano.validators.subjects.gang.operators import TRAINING
 from kubeflow_volcano.validators.subjects.gang.recognition import recognise_gang
 
-__all__ = ["AUTO", "LONGEST_WINDOW", "Options", "expectations_of", "login_of", "see_that_they_make_sense"]
+__all__ = ["AUTO", "LONGEST_WINDOW", "Options", "expectations_of", "login_of", "validate_options"]
 
 AUTO = "auto"
 """The release, or the gang scheduler, is read from the cluster."""
@@ -124,7 +124,7 @@ class Options:
         return {key: str(value) if isinstance(value, Path) else value for key, value in plain.items()}
 
 
-def see_that_they_make_sense(options: Options) -> None:
+def validate_options(options: Options) -> None:
     """Refuse what cannot work, before anything is asked.
 
     Raises:

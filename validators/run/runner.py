@@ -18,7 +18,7 @@ from kubeflow_volcano.validators.reading.collect import unread
 from kubeflow_volcano.validators.report import baseline, files
 from kubeflow_volcano.validators.report.document import Report
 from kubeflow_volcano.validators.run.judging import Judging
-from kubeflow_volcano.validators.run.options import Options, see_that_they_make_sense
+from kubeflow_volcano.validators.run.options import Options, validate_options
 from kubeflow_volcano.validators.run.passes import Reached, passes
 from kubeflow_volcano.validators.run.selection import select, waivers
 
@@ -41,7 +41,7 @@ def validate(
     words = (*options.select, "I4") if options.select and options.twice else options.select
     planned = select(checks, words)
     waived = waivers(checks, options.waive)
-    see_that_they_make_sense(options)
+    validate_options(options)
     earlier = baseline.read(options.baseline) if options.baseline else None
     started, clock = time.time(), time.monotonic()
     judging = Judging(planned, waived, progress)

@@ -17,8 +17,8 @@ NEWER = (2, 0)
 _READS_OLDEST = (2, 3)
 """From 2.0 up to this release containerd ignores the tables of version 1 files: 2.0.14, 2.1.9, 2.2.9; not 2.3.7."""
 
-_NEW_FILE = {False: 2, True: 3}
-"""Version of a new file, by whether it is containerd 2: containerd 1 reads none above 2."""
+_NEW_FILE, _NEW_FILE_OLDER = 3, 2
+"""Version of a new file of containerd 2; containerd 1 reads none above 2."""
 
 
 def loaded_files(look: Look) -> tuple[ConfigFile, ...]:
@@ -28,7 +28,7 @@ def loaded_files(look: Look) -> tuple[ConfigFile, ...]:
         InvalidInput: all files that are not TOML.
     """
     files = read_files(look)
-    assumed = f"version = {_NEW_FILE[look.release >= NEWER]}\n"
+    assumed = f"version = {_NEW_FILE if look.release >= NEWER else _NEW_FILE_OLDER}\n"
     main = files.get(look.config) or parse_file(look.config, assumed.encode())
     return load_order(main, files, look.matching)
 

@@ -15,10 +15,10 @@ from kubeflow_volcano.rollout.uninstall.plan import Plan, dangling_webhooks
 from kubeflow_volcano.rollout.uninstall.survey import Survey
 from kubeflow_volcano.text import counted, few
 
-__all__ = ["lost_conversion", "of", "unread"]
+__all__ = ["lost_conversion", "notes_of", "unread"]
 
 
-def of(survey: Survey, plan: Plan, settings: Settings) -> Iterator[str]:
+def notes_of(survey: Survey, plan: Plan, settings: Settings) -> Iterator[str]:
     """Webhooks of others that lose their Service, pods that lose their scheduler, components that would come back."""
     for ref, (namespace, name) in sorted(dangling_webhooks(survey, plan).items()):
         yield (

@@ -196,7 +196,7 @@ class _Run:
             tuple(self.outcomes),
             tuple(kept),
             tuple(self.problems),
-            tuple(notes.of(self.survey, self.plan, self.settings)),
+            tuple(notes.notes_of(self.survey, self.plan, self.settings)),
             started.elapsed,
             self.check,
         )

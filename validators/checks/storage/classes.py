@@ -163,30 +163,30 @@ def round_trip(facts: Facts) -> Outcome:
     with the command that adds it.
     """
     evidence = facts.evidence(STORAGE)
-    if evidence.failure or evidence.turn_failure:
-        reason, text = evidence.turn_failure or ("ProbeInterrupted", evidence.failure)
+    if evidence.failure or evidence.round_trip_failure:
+        reason, text = evidence.round_trip_failure or ("ProbeInterrupted", evidence.failure)
         return refusal(text) if reason == "ProbeRefused" else interruption(text)
-    turn = evidence.turn
-    if turn is None:
+    trip = evidence.round_trip
+    if trip is None:
         return skipped("NoDefault", "there is not one default class.")
-    if turn.unsafe:
-        return skipped("NotSafe", f"not tried: {turn.unsafe}.")
-    objects = [_class(turn.storage_class)]
-    observed: dict[str, object] = {stage.name: f"{stage.seconds:.1f} s" for stage in turn.stages}
-    broken = next((stage for stage in turn.stages if not stage.done), None)
+    if trip.unsafe:
+        return skipped("NotSafe", f"not tried: {trip.unsafe}.")
+    objects = [_class(trip.storage_class)]
+    observed: dict[str, object] = {stage.name: f"{stage.seconds:.1f} s" for stage in trip.stages}
+    broken = next((stage for stage in trip.stages if not stage.done), None)
     if broken:
-        return _broken(turn, broken, objects, observed)
-    note = ", ".join(f"{stage.name} {stage.seconds:.1f} s" for stage in turn.stages)
-    text = f"1 MiB through class {turn.storage_class} on node {turn.node}: {note}."
+        return _broken(trip, broken, objects, observed)
+    note = ", ".join(f"{stage.name} {stage.seconds:.1f} s" for stage in trip.stages)
+    text = f"1 MiB through class {trip.storage_class} on node {trip.node}: {note}."
     return passed(text, objects=objects, observed=observed)
 
 
-def _broken(turn: RoundTrip, stage: Stage, objects: list[Ref], observed: dict[str, object]) -> Outcome:
-    text = f"class {turn.storage_class} fails at stage {stage.name} after {stage.seconds:.1f} s: {stage.text}"
+def _broken(trip: RoundTrip, stage: Stage, objects: list[Ref], observed: dict[str, object]) -> Outcome:
+    text = f"class {trip.storage_class} fails at stage {stage.name} after {stage.seconds:.1f} s: {stage.text}"
     if stage.reason in BAD_STARTS:
         return errored("ProbeImage", f"the probe pod cannot start: {stage.text}", todo="mirror or override its image.")
-    if turn.unlisted:
-        return _no_path(turn.unlisted, text, objects, observed | {stage.name: stage.text})
+    if trip.unlisted:
+        return _no_path(trip.unlisted, text, objects, observed | {stage.name: stage.text})
     todo = (
         "see the provisioner's log, and D8 for the directories of volumes."
         if stage.reason != "ScriptFailed"

@@ -1,4 +1,4 @@
-"""One turn through the default class: claim, bind, write, read elsewhere, give back, see the volume go."""
+"""A round trip through the default class: claim, bind, write, read elsewhere, give back, see the volume go."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.probes.storage import claims
 from kubeflow_volcano.validators.probes.storage.directories import Unlisted, unlisted
 
-__all__ = ["RoundTrip", "Stage", "turn"]
+__all__ = ["RoundTrip", "Stage", "run_round_trip"]
 
 _MEBIBYTE = 1 << 20
 _USER = 65532
@@ -41,7 +41,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class RoundTrip:
-    """Evidence of D5; ends with the first stage that failed. `unsafe` says why there was no turn at all."""
+    """Evidence of D5; ends with the first stage that failed. `unsafe` says why there was none at all."""
 
     storage_class: str
     stages: tuple[Stage, ...] = ()
@@ -51,8 +51,8 @@ class RoundTrip:
     unlisted: Unlisted | None = None
 
 
-def turn(session: Session, facts: Facts, default_class: str) -> RoundTrip:
-    """Make one turn as an ordinary user with fsGroup, in the restricted namespace.
+def run_round_trip(session: Session, facts: Facts, default_class: str) -> RoundTrip:
+    """Make the round trip as an ordinary user with fsGroup, in the restricted namespace.
 
     Raises:
         ProbeRefused: a probe object is not admitted.
@@ -60,7 +60,7 @@ def turn(session: Session, facts: Facts, default_class: str) -> RoundTrip:
     """
     if reason := claims.unsafe(default_class, facts):
         return RoundTrip(default_class, unsafe=reason)
-    namespace, name = session.namespace(), f"kfv-{session.run}-turn"
+    namespace, name = session.namespace(), f"kfv-{session.run}-round-trip"
     stages: list[Stage] = []
     # No class is named: that the server fills in the default one is part of what is tried.
     made = claims.claim(session, namespace, name, "", ("ReadWriteOnce",))
@@ -135,7 +135,7 @@ def _removed(session: Session, volume: Object, seconds: float) -> Stage:
     left = wait_gone(session.cluster, [item], Deadline(seconds))
     if not left:
         session.gone(item.uid)
-    text = f"{item.ref} {left[0].why}" if left else ""
-    return Stage(
-        "remove", done=not left, seconds=time.monotonic() - started, reason="NotRemoved" * bool(left), text=text
-    )
+    seconds = time.monotonic() - started
+    if left:
+        return Stage("remove", done=False, seconds=seconds, reason="NotRemoved", text=f"{item.ref} {left[0].why}")
+    return Stage("remove", done=True, seconds=seconds)

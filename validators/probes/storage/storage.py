@@ -1,4 +1,4 @@
-"""The storage experiments: one turn through the default class, and writing as each consumer; all at the same time."""
+"""The storage experiments, at the same time: a round trip through the default class, and writing as each consumer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.probes.acting import ACTING, POD_EVENTS
 from kubeflow_volcano.validators.probes.storage.consumers import Skipped, targets
 from kubeflow_volcano.validators.probes.storage.directories import MOST_BASES, Seen, bases, look
-from kubeflow_volcano.validators.probes.storage.roundtrip import RoundTrip, turn
+from kubeflow_volcano.validators.probes.storage.roundtrip import RoundTrip, run_round_trip
 from kubeflow_volcano.validators.probes.storage.writing import Target, Written, write
 from kubeflow_volcano.validators.subjects.storage_classes import effective_class
 
@@ -32,14 +32,14 @@ _Answer = TypeVar("_Answer")
 
 @dataclass
 class StorageEvidence:
-    """What the experiments saw. `turn` is None when there is not one default class, or in case of `turn_failure`.
+    """What the experiments saw. `round_trip` is None without one default class, or in case of `round_trip_failure`.
 
     `references` says that no live pod mounts a claim, so that the catalog's identities were tried instead.
     """
 
     default_class: str = ""
-    turn: RoundTrip | None = None
-    turn_failure: tuple[str, str] | None = None
+    round_trip: RoundTrip | None = None
+    round_trip_failure: tuple[str, str] | None = None
     written: tuple[Written, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     references: bool = False
@@ -72,11 +72,11 @@ def _all_at_once(
     written: list[Written] = []
 
     def circle() -> None:
-        answer = _tried(lambda: turn(session, facts, evidence.default_class))
+        answer = _tried(lambda: run_round_trip(session, facts, evidence.default_class))
         if isinstance(answer, RoundTrip):
-            evidence.turn = answer
+            evidence.round_trip = answer
         else:
-            evidence.turn_failure = answer
+            evidence.round_trip_failure = answer
 
     def consumer(number: int, target: Target) -> None:
         answer = _tried(lambda: write(session, target, number, facts))

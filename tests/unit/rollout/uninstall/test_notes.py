@@ -17,7 +17,7 @@ HOOK = Ref("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", ""
 
 
 def said(survey: Survey, **variables: Any) -> list[str]:
-    return [*notes.of(survey, Plan((GOING,), (), ()), parse(variables))]
+    return [*notes.notes_of(survey, Plan((GOING,), (), ()), parse(variables))]
 
 
 def test_a_webhook_of_others_that_loses_its_service_is_named_with_the_command() -> None:

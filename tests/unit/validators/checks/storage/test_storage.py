@@ -187,7 +187,7 @@ def test_a_claim_that_is_too_young_to_tell_is_not_counted_as_bound() -> None:
 
 
 def turned(*stages: Stage, **fields: Any) -> Outcome:
-    evidence = StorageEvidence(default_class="a", turn=RoundTrip("a", stages, "pv", "n1"))
+    evidence = StorageEvidence(default_class="a", round_trip=RoundTrip("a", stages, "pv", "n1"))
     for name, value in fields.items():
         setattr(evidence, name, value)
     return classes.round_trip(facts(evidences={STORAGE: evidence}))
@@ -243,12 +243,12 @@ def test_a_node_without_a_path_is_named_with_the_configuration_that_lacks_it() -
 
 
 def test_a_refused_turn_is_an_error() -> None:
-    outcome = turned(turn=None, turn_failure=("ProbeRefused", "exceeded quota"))
+    outcome = turned(round_trip=None, round_trip_failure=("ProbeRefused", "exceeded quota"))
     assert (outcome.status, outcome.reason) == (Status.ERROR, "ProbeRefused")
 
 
 def test_a_turn_that_would_take_somebodys_volume_is_skipped() -> None:
-    outcome = turned(turn=RoundTrip("a", unsafe="PersistentVolume spare is free"))
+    outcome = turned(round_trip=RoundTrip("a", unsafe="PersistentVolume spare is free"))
     assert (outcome.status, outcome.reason) == (Status.SKIP, "NotSafe")
 
 
