@@ -233,12 +233,12 @@ def test_a_node_without_a_path_is_named_with_the_configuration_that_lacks_it() -
     stage = Stage("write", done=False, seconds=60, reason="TimedOut", text="config doesn't contain node n1, and no")
     config = ref("ConfigMap", "local-path-storage/local-path-config")
     wanted = '{"nodePathMap": [{"node": "n1", "paths": ["/it\'s"]}]}'
-    outcome = turned(turn=RoundTrip("a", (stage,), unlisted=Unlisted("n1", config, wanted)))
+    outcome = turned(round_trip=RoundTrip("a", (stage,), unlisted=Unlisted("n1", config, wanted)))
     assert (outcome.status, outcome.reason) == (Status.FAIL, "NodeNotListed")
     assert config in outcome.objects
     (command,) = outcome.changes
     assert json.loads(shlex.split(command)[-1])["data"]["config.json"] == wanted
-    unread = turned(turn=RoundTrip("a", (stage,), unlisted=Unlisted("n1", config, "")))
+    unread = turned(round_trip=RoundTrip("a", (stage,), unlisted=Unlisted("n1", config, "")))
     assert (unread.reason, unread.changes) == ("NodeNotListed", ())
 
 
