@@ -19,7 +19,7 @@ from gang_demo.show import page
 from kubeflow_volcano.catalog import document
 from kubeflow_volcano.validators.cli import manual
 from kubeflow_volcano.validators.report.document import MANUAL
-from tests import variables
+from tests import arguments, variables
 from tests.pages.copies import translated_pages
 from tests.places import ROOT
 from tests.recorded import verdicts
@@ -66,6 +66,7 @@ def _versions() -> Texts:
 GENERATORS: Sequence[Callable[[], Texts]] = (
     _versions,
     variables.generated,
+    arguments.generated,
     _checks,
     _catalog,
     _scenarios,

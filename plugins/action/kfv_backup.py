@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, show
+from ansible_collections.kubeflow_volcano.platform.plugins.modules.kfv_backup import DOCUMENTATION
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, arguments_of, show
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.problems import ProblemsError
 from kubeflow_volcano.rollout.backup import files
@@ -19,10 +20,7 @@ _MOST_SHOWN = 8
 class ActionModule(Action):
     """Save a backup."""
 
-    ARGUMENTS: ClassVar = {
-        "settings": {"type": "dict", "required": True},
-        "directory": {"type": "path", "required": True},
-    }
+    ARGUMENTS = arguments_of(DOCUMENTATION)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Write the backup; say what is in it and what is not."""

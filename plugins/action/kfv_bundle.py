@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
+from ansible_collections.kubeflow_volcano.platform.plugins.modules.kfv_bundle import DOCUMENTATION
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import (
     Action,
+    arguments_of,
     display,
     failed,
     show,
@@ -20,7 +22,7 @@ from kubeflow_volcano.text import counted, table
 class ActionModule(Action):
     """Fill the bundle of the inventory."""
 
-    ARGUMENTS: ClassVar = {"settings": {"type": "dict", "required": True}}
+    ARGUMENTS = arguments_of(DOCUMENTATION)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return what was fetched; fail with everything that keeps the bundle from being complete."""

@@ -7,11 +7,12 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, show
+from ansible_collections.kubeflow_volcano.platform.plugins.modules.kfv_host_preflight import DOCUMENTATION
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, arguments_of, show
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.verdict import result_of
 from kubeflow_volcano.catalog.images.mirrors import load_mirror
 from kubeflow_volcano.hosts.facts import Host
@@ -27,7 +28,6 @@ from kubeflow_volcano.text import few
 from kubeflow_volcano.validators.core.expectations import Expectations
 from kubeflow_volcano.validators.core.inventory import Inventory
 from kubeflow_volcano.validators.hosts.system import ALWAYS_BUILT, ARCHITECTURES
-from kubeflow_volcano.validators.language.catalog import ENGLISH, LANGUAGES
 from kubeflow_volcano.validators.run.preflight import Options, preflight, repairs
 
 _LOOK = "__preflight_look"
@@ -46,18 +46,7 @@ class ActionModule(Action):
     role's gate reads `exit_code`. `hosts` are names in the inventory; `plan` is the result of the step plan.
     """
 
-    ARGUMENTS: ClassVar = {
-        "step": {"type": "str", "choices": ["plan", "look", "judge", "list"], "required": True},
-        "settings": {"type": "dict", "default": {}},
-        "hosts": {"type": "list", "elements": "str", "default": []},
-        "plan": {"type": "dict", "default": {}},
-        "select": {"type": "list", "elements": "str", "default": []},
-        "waivers": {"type": "dict", "default": {}},
-        "language": {"type": "str", "choices": list(LANGUAGES), "default": ENGLISH},
-        "strict": {"type": "bool", "default": False},
-        "repair": {"type": "bool", "default": False},
-        "report_directory": {"type": "path", "default": "reports"},
-    }
+    ARGUMENTS = arguments_of(DOCUMENTATION)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Do one step."""

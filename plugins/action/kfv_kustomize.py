@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, show
+from ansible_collections.kubeflow_volcano.platform.plugins.modules.kfv_kustomize import DOCUMENTATION
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, arguments_of, show
 from kubeflow_volcano.rollout.manifests.kustomize_binary import provide
 
 
 class ActionModule(Action):
     """Find or download the program."""
 
-    ARGUMENTS: ClassVar = {"settings": {"type": "dict", "required": True}}
+    ARGUMENTS = arguments_of(DOCUMENTATION)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Path and version of the program; fails with every reason why there is none."""

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, display, show
+from ansible_collections.kubeflow_volcano.platform.plugins.modules.kfv_plan import DOCUMENTATION
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import (
+    Action,
+    arguments_of,
+    display,
+    show,
+)
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.scheduled import with_schedule
 from kubeflow_volcano.rollout.plan import console
 from kubeflow_volcano.rollout.plan.build import Plan, plan
@@ -16,7 +22,7 @@ from kubeflow_volcano.rollout.plan.findings import Verdict
 class ActionModule(Action):
     """Plan the roll-out."""
 
-    ARGUMENTS: ClassVar = {"settings": {"type": "dict", "required": True}}
+    ARGUMENTS = arguments_of(DOCUMENTATION)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Write and show the plan. Its verdict does not fail the task: the role's gate reads `exit_code`."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any, ClassVar
+from typing import Any
 
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, show
+from ansible_collections.kubeflow_volcano.platform.plugins.modules.kfv_rehearsal import DOCUMENTATION
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, arguments_of, show
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.problems import Unreachable
 from kubeflow_volcano.rehearsal.build.generation import load_generation
@@ -21,14 +22,7 @@ from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
 class ActionModule(Action):
     """Converge the rehearsal cluster."""
 
-    ARGUMENTS: ClassVar = {
-        "name": {"type": "str", "default": "default"},
-        "state": {"type": "str", "default": "present", "choices": ["present", "absent", "inspected"]},
-        "generation": {"type": "str", "default": "1.30"},
-        "gpu_nodes": {"type": "int", "default": 4},
-        "gpus_per_node": {"type": "int", "default": 1},
-        "extras": {"type": "list", "elements": "str", "default": []},
-    }
+    ARGUMENTS = arguments_of(DOCUMENTATION)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Report what was done to reach the state."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, show, warn
+from ansible_collections.kubeflow_volcano.platform.plugins.modules.kfv_restore import DOCUMENTATION
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, arguments_of, show, warn
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.experiment.interruption import interruptible
 from kubeflow_volcano.rollout.backup import files
@@ -17,14 +18,7 @@ from kubeflow_volcano.rollout.backup.restore import restore
 class ActionModule(Action):
     """Restore a backup."""
 
-    ARGUMENTS: ClassVar = {
-        "settings": {"type": "dict", "required": True},
-        "directory": {"type": "path", "required": True},
-        "kinds": {"type": "list", "elements": "str", "default": []},
-        "exclude": {"type": "list", "elements": "str", "default": []},
-        "allow_rights": {"type": "bool", "default": False},
-        "accept_changed": {"type": "bool", "default": False},
-    }
+    ARGUMENTS = arguments_of(DOCUMENTATION)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Report what became of each object; failed if one was refused."""

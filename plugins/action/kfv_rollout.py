@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, warn
+from ansible_collections.kubeflow_volcano.platform.plugins.modules.kfv_rollout import DOCUMENTATION
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, arguments_of, warn
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.scheduled import with_schedule
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.experiment.interruption import interruptible
 from kubeflow_volcano.rollout.access.way_in import way_in
 from kubeflow_volcano.rollout.run import roll_out
-from kubeflow_volcano.rollout.scope import ROLES, scope_of
+from kubeflow_volcano.rollout.scope import scope_of
 
 
 class ActionModule(Action):
     """Roll components out."""
 
-    ARGUMENTS: ClassVar = {
-        "roles": {"type": "list", "elements": "str", "choices": list(ROLES), "default": list(ROLES)},
-        "settings": {"type": "dict", "required": True},
-    }
+    ARGUMENTS = arguments_of(DOCUMENTATION)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Report what became of each object; failed if one was refused or did not become ready."""

@@ -7,7 +7,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, display, show
+from ansible_collections.kubeflow_volcano.platform.plugins.modules.kfv_scenario import DOCUMENTATION
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import (
+    Action,
+    arguments_of,
+    display,
+    show,
+)
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.gang_demo.catalogue import require_kinds, select_cases
@@ -24,15 +30,7 @@ from kubeflow_volcano.rehearsal.spec import RehearsalSpec
 class ActionModule(Action):
     """Play scenarios on the rehearsal cluster, and show how they ended. Nothing of them stays in the cluster."""
 
-    ARGUMENTS: ClassVar = {
-        "state": {"type": "str", "required": True, "choices": ["known", "settled", "played", "shown"]},
-        "scenarios": {"type": "list", "elements": "str", "default": []},
-        "wiring": {"type": "str", "choices": ["none", "volcano"]},
-        "kubeconfig": {"type": "path"},
-        "context": {"type": "str"},
-        "outcomes": {"type": "list", "elements": "dict", "default": []},
-        "report_directory": {"type": "path", "default": "reports"},
-    }
+    ARGUMENTS = arguments_of(DOCUMENTATION)
     RULES: ClassVar = {"required_if": [("state", "played", ["wiring"])]}
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:

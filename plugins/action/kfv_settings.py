@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from ansible.errors import AnsibleError
 
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, show
+from ansible_collections.kubeflow_volcano.platform.plugins.modules.kfv_settings import DOCUMENTATION
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, arguments_of, show
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.values import Variables, undecryptable
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.redaction import without_logins
@@ -31,11 +32,7 @@ from kubeflow_volcano.validators.run.selection import select, waivers
 class ActionModule(Action):
     """Collect, template and check the public variables of the host."""
 
-    ARGUMENTS: ClassVar = {
-        "variables": {"type": "dict"},
-        "list_others": {"type": "bool", "default": False},
-        "need_hosts": {"type": "bool", "default": False},
-    }
+    ARGUMENTS = arguments_of(DOCUMENTATION)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return the settings as plain values; fail with every problem of them."""

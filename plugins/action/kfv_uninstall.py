@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, display, show
+from ansible_collections.kubeflow_volcano.platform.plugins.modules.kfv_uninstall import DOCUMENTATION
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import (
+    Action,
+    arguments_of,
+    display,
+    show,
+)
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.experiment.interruption import interruptible
 from kubeflow_volcano.rollout.uninstall.legacy.run import remove_legacy
@@ -14,7 +20,7 @@ from kubeflow_volcano.rollout.uninstall.run import uninstall
 class ActionModule(Action):
     """Uninstall components, or the whole."""
 
-    ARGUMENTS: ClassVar = {"settings": {"type": "dict", "required": True}}
+    ARGUMENTS = arguments_of(DOCUMENTATION)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Report what was removed and what stays; failed if an object was refused or is held."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, warn
+from ansible_collections.kubeflow_volcano.platform.plugins.modules.kfv_upgrade import DOCUMENTATION
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, arguments_of, warn
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.scheduled import with_schedule
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.experiment.interruption import interruptible
@@ -20,14 +21,7 @@ from kubeflow_volcano.rollout.upgrade.report import summary, write
 class ActionModule(Action):
     """Plan the upgrade, or carry it out."""
 
-    ARGUMENTS: ClassVar = {
-        "settings": {"type": "dict", "required": True},
-        "report_directory": {"type": "path", "required": True},
-        "prune": {"type": "bool", "default": True},
-        "running_jobs": {"type": "str", "choices": ["refuse", "allow"], "default": "refuse"},
-        "plan": {"type": "dict"},
-        "backup": {"type": "str", "default": ""},
-    }
+    ARGUMENTS = arguments_of(DOCUMENTATION)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Without a plan make one; with it upgrade."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, failed, show
+from ansible_collections.kubeflow_volcano.platform.plugins.modules.kfv_validate import DOCUMENTATION
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, arguments_of, failed, show
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.expected import expected_of
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.verdict import result_of
 from kubeflow_volcano.catalog.examples import example_images
@@ -24,7 +25,6 @@ from kubeflow_volcano.rollout.settings.pods.credentials import authorizations, d
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.validators.checks import CHECKS
 from kubeflow_volcano.validators.checks.reach.planned_images import images_in
-from kubeflow_volcano.validators.language.catalog import ENGLISH, LANGUAGES
 from kubeflow_volcano.validators.probes.network.credentials import VARIABLE
 from kubeflow_volcano.validators.run.runner import Options, validate
 from kubeflow_volcano.validators.run.selection import select
@@ -33,26 +33,7 @@ from kubeflow_volcano.validators.run.selection import select
 class ActionModule(Action):
     """Validate a cluster."""
 
-    ARGUMENTS: ClassVar = {
-        "settings": {"type": "dict", "required": True},
-        "cluster": {"type": "str", "default": ""},
-        "select": {"type": "list", "elements": "str", "default": []},
-        "waivers": {"type": "dict", "default": {}},
-        "report_directory": {"type": "path", "default": "reports"},
-        "baseline": {"type": "path", "default": ""},
-        "language": {"type": "str", "choices": list(LANGUAGES), "default": ENGLISH},
-        "strict": {"type": "bool", "default": False},
-        "read_only": {"type": "bool", "default": False},
-        "probe_namespace": {"type": "str", "default": ""},
-        "network_per_node": {"type": "bool", "default": False},
-        "exec_in_pods": {"type": "bool", "default": False},
-        "acceptance": {"type": "bool", "default": False},
-        "login_as": {"type": "str", "default": ""},
-        "login_password_file": {"type": "path", "default": "", "no_log": False},  # the place of a secret, and none
-        "gateway_url": {"type": "str", "default": ""},
-        "rollout_problems": {"type": "list", "elements": "str", "default": []},
-        "twice": {"type": "bool", "default": False},
-    }
+    ARGUMENTS = arguments_of(DOCUMENTATION)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Report every finding. A check that fails does not fail the task: the role's gate reads `exit_code`."""

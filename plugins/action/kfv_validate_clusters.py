@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from ansible.utils.color import ANSIBLE_COLOR
 from ansible.utils.display import Display
 
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action
+from ansible_collections.kubeflow_volcano.platform.plugins.modules.kfv_validate_clusters import DOCUMENTATION
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, arguments_of
 from kubeflow_volcano.problems import Exit, Problem
-from kubeflow_volcano.validators.language.catalog import ENGLISH, LANGUAGES
 from kubeflow_volcano.validators.report.clusters import Combined, Judged, describe_verdicts
 from kubeflow_volcano.validators.report.console import render_clusters
 from kubeflow_volcano.validators.report.files import write_clusters
@@ -29,12 +29,7 @@ _NOT_BEGUN = Problem(
 class ActionModule(Action):
     """One summary and one report for all clusters."""
 
-    ARGUMENTS: ClassVar = {
-        "clusters": {"type": "list", "elements": "str", "required": True},
-        "report_directory": {"type": "path", "default": "reports"},
-        "language": {"type": "str", "choices": list(LANGUAGES), "default": ENGLISH},
-        "rollout": {"type": "str", "default": ""},
-    }
+    ARGUMENTS = arguments_of(DOCUMENTATION)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Show a line for each cluster and every finding once. In check mode no report is written."""

@@ -6,11 +6,12 @@ import math
 import posixpath
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, ClassVar
+from typing import Any
 
 from kubernetes.utils.quantity import parse_quantity
 
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, display
+from ansible_collections.kubeflow_volcano.platform.plugins.modules.kfv_volumes import DOCUMENTATION
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, arguments_of, display
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.hosts.volumes.directory import Directory
@@ -31,18 +32,7 @@ class ActionModule(Action):
     names the variable in which the role registers each host's result of the step repair.
     """
 
-    ARGUMENTS: ClassVar = {
-        "step": {"type": "str", "choices": ["judge", "make", "label", "owners", "repair", "show"], "required": True},
-        "path": {"type": "path", "default": ""},
-        "minimum_free_gb": {"type": "int", "default": 0},
-        "required": {"type": "bool", "default": False},
-        "tighten": {"type": "list", "elements": "str", "default": []},
-        "volumes": {"type": "list", "elements": "dict", "default": []},
-        "repair": {"type": "bool", "default": False},
-        "owners": {"type": "list", "elements": "dict", "default": []},
-        "hosts": {"type": "dict", "default": {}},
-        "register": {"type": "str", "default": ""},
-    }
+    ARGUMENTS = arguments_of(DOCUMENTATION)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Do one step."""

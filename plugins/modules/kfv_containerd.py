@@ -26,17 +26,14 @@ ARGUMENTS: dict[str, Any] = {
         "choices": ["look", "check", "write", "restart", "pull", "restore", "finish"],
         "required": True,
     },
-    # look: patterns of imported files, directories of registries, and the file of the mirror's authority.
     "globs": {"type": "list", "elements": "str", "default": []},
     "trees": {"type": "list", "elements": "str", "default": []},
     "authority": {"type": "path", "default": ""},
-    # write: `path` and `foreign` of each file. Contents by path; of check by name, 0.toml is the main file.
     "files": {"type": "list", "elements": "dict", "default": []},
     "contents": {"type": "dict", "default": {}, "no_log": True},
-    # restart: how long the CRI has to become ready. pull: an image.
     "seconds": {"type": "int", "default": 60},
     "image": {"type": "str", "default": ""},
-}
+}  # `make generate` writes this from the file beside it
 
 
 def look(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -45,7 +45,7 @@ ARGUMENTS: dict[str, Any] = {
     "names": {"type": "list", "elements": "str", "default": []},
     "connects": {"type": "list", "elements": "str", "default": []},
     "paths": {"type": "dict", "default": {}},
-}
+}  # `make generate` writes this from the file beside it
 """Kernel modules and settings, names to resolve, `host:port` to connect to, and directories by their purpose."""
 OLDEST_PYTHON = (3, 9)
 LONGEST_SECONDS = 120

@@ -22,7 +22,7 @@ from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.programs
 ARGUMENTS: dict[str, Any] = {
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
     "repairs": {"type": "list", "elements": "dict", "default": []},
-}
+}  # `make generate` writes this from the file beside it
 """Each repair has a `kind`: `module` with `name`, `sysctl` with `name` and `value`, or `swap`. absent undoes all."""
 RECORDS = Path("/var/lib/kubeflow-volcano/repairs")
 MODULES_FILE = "/etc/modules-load.d/zz-kubeflow-volcano.conf"

@@ -35,7 +35,7 @@ ARGUMENTS: dict[str, Any] = {
             "password": {"type": "str", "required": True, "no_log": True},
         },
     },
-}
+}  # `make generate` writes this from the file beside it
 """Complete references to pull, all at the same time; only a list of the node's images without any."""
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 """uname's names to those of images."""

@@ -22,7 +22,7 @@ ARGUMENTS: dict[str, Any] = {
     "step": {"type": "str", "choices": ["measure", "make", "label"], "required": True},
     "path": {"type": "path", "required": True},
     "directories": {"type": "list", "elements": "dict", "default": []},
-}
+}  # `make generate` writes this from the file beside it
 """`directories` are those of static volumes below `path`, each with `path`, `uid`, `gid` and `mode`."""
 BASE_MODE = 0o711
 PARENT_MODE = 0o755

@@ -22,7 +22,7 @@ ARGUMENTS: dict[str, Any] = {
     "volumes": {"type": "list", "elements": "dict", "required": True},
     "repair": {"type": "bool", "default": False},
     "most": {"type": "int", "default": 1000000},
-}
+}  # `make generate` writes this from the file beside it
 """`below` is the host's directory of volumes; a volume elsewhere is not touched, as its path may be anything.
 
 Each of `volumes` has `name` (for the answer), `path`, `sub_path` (the part of it that the consumer mounts), `uid`

@@ -17,6 +17,7 @@ from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.values i
 
 try:
     from kubeflow_volcano.experiment.interruption import ending_with_parent
+    from kubeflow_volcano.foreign import read_yaml
     from kubeflow_volcano.problems import ProblemsError
     from kubeflow_volcano.redaction import MASKED, without_logins
     from kubeflow_volcano.rollout.settings.settings import Settings, parse
@@ -29,7 +30,7 @@ except ImportError as error:
     )
     raise AnsibleError(message) from error
 
-__all__ = ["Action", "display", "failed", "show", "warn"]
+__all__ = ["Action", "arguments_of", "display", "failed", "show", "warn"]
 
 
 class Action(ActionBase):
@@ -37,7 +38,7 @@ class Action(ActionBase):
 
     TRANSFERS_FILES = False
     ARGUMENTS: ClassVar[Mapping[str, Any]] = {}
-    """Specification of the task's arguments."""
+    """Specification of the task's arguments: `arguments_of` the documentation of the module with the same name."""
     _task_vars: Mapping[str, Any] = MappingProxyType({})
     variables = Variables(_task_vars, None)
     """Those of the task's host, once it runs."""
@@ -122,6 +123,12 @@ class Action(ActionBase):
         """Settings of the cluster, which are localhost's and not those of the task's host."""
         own = self.variables_of("localhost")
         return parse({name: own[name] for name in own if is_public(name)})
+
+
+def arguments_of(documentation: str) -> dict[str, Any]:
+    """The specification of a task's arguments, by what its documentation says of its options."""
+    options: dict[str, dict[str, Any]] = read_yaml(documentation)["options"]
+    return {name: {key: option[key] for key in option if key != "description"} for name, option in options.items()}
 
 
 def failed(error: ProblemsError) -> dict[str, Any]:

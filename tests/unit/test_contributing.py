@@ -12,7 +12,7 @@ import pytest
 
 from tests.places import ROOT
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.programs]
 
 ROLE = Path("roles/volcano")
 FOLLOWS = {
