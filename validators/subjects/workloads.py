@@ -144,7 +144,11 @@ def _not_asked_for(found: Issue, facts: Facts) -> Issue:
 def _no_nodes(found: Issue, obj: Object, facts: Facts) -> Issue | None:
     if found.reason != "NoNodes":
         return None
-    found = replace(found, status=Status.WARN, todo="delete it, or label the nodes that it is for.")
+    found = replace(
+        found,
+        status=Status.WARN,
+        todo="label the nodes that it is for; where the cluster has none of these, nothing is missing.",
+    )
     return as_owned(found, obj, facts)
 
 
