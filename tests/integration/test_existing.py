@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -178,7 +178,7 @@ def gateway(objects: Sequence[Object], **labels: str) -> Object:
 
 
 @pytest.fixture
-def mesh(cluster: Cluster, variables: dict[str, Any]) -> Iterator[dict[str, tuple[Object, ...]]]:
+def mesh(cluster: Cluster, variables: dict[str, Any]) -> Iterator[Mapping[str, tuple[Object, ...]]]:
     """The release's Istio as others applied it with kubectl, and what guards it; pods of it are simulated."""
     settings = parse_settings(variables | {"kubeflow_components": [*GUARDED, "istio"]})
     parts = desired(settings, settings.components, silent).parts
@@ -200,7 +200,7 @@ def mesh(cluster: Cluster, variables: dict[str, Any]) -> Iterator[dict[str, tupl
 
 @pytest.mark.long
 def test_an_istio_of_others_has_to_fit_before_the_first_change_and_later(
-    kubeconfig: Path, cluster: Cluster, variables: dict[str, Any], mesh: dict[str, tuple[Object, ...]]
+    kubeconfig: Path, cluster: Cluster, variables: dict[str, Any], mesh: Mapping[str, tuple[Object, ...]]
 ) -> None:
     chosen = {"kubeflow_components": [*GUARDED], "kubeflow_existing": ["istio"]}
 
