@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ansible import constants
-from ansible.errors import AnsibleError
 from ansible.playbook.task_include import TaskInclude
 from ansible.plugins.callback.default import CallbackModule as Default
 
-try:
-    from kubeflow_volcano.hosts.reaching import trouble
-    from kubeflow_volcano.problems import Problem, ProblemsError
-    from kubeflow_volcano.text import counted, few, visible
-except ImportError as error:
-    message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
-    raise AnsibleError(message) from error
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils import library  # noqa: F401  it refuses first
+from kubeflow_volcano.hosts.reaching import trouble
+from kubeflow_volcano.problems import Problem, ProblemsError
+from kubeflow_volcano.text import counted, few, visible
 
 DOCUMENTATION = r"""
 name: kfv_console

@@ -143,6 +143,18 @@ def test_every_mistake_of_an_inventory_is_told_at_once(site: Site) -> None:
     assert "TASK [Begin with this cluster]" not in said
 
 
+def test_what_the_command_line_selects_has_to_be_there(site: Site) -> None:
+    """On each ansible-core: the filter that judges it, and tags of tasks, which it reads from classes of Ansible."""
+    tags = site.play("site", "--tags", "volcanoo,validate", "--skip-tags", "kustomise", hosts={})
+    limit = site.play("install", "--limit", "node-1", hosts={"node-1": {}})
+    for code, said in (tags, limit):
+        assert code != 0
+        assert "TASK [" not in said, said
+    for word in ("--tags volcanoo", "Did you mean volcano?", "--skip-tags kustomise", "Did you mean kustomize?"):
+        assert word in tags[1], tags[1]
+    assert "--limit node-1, which leaves out every host that a play needs (localhost)" in limit[1], limit[1]
+
+
 def test_what_cannot_be_decrypted_is_told_with_what_to_do(site: Site) -> None:
     """Variables of this collection, and of the connection to a host; with the password they are used."""
     (site.place / "password").write_text("of a vault", "utf-8")

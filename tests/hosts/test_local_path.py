@@ -266,10 +266,10 @@ def test_a_host_of_no_use_keeps_all_from_being_changed(play: Play, hosts: list[H
 
 def test_an_overlay_and_too_little_room_are_told_at_once(play: Play, hosts: list[Host]) -> None:
     done = play(local_path_base_directory="/srv/volumes", local_path_minimum_free_gb=900_000)
-    assert done.stdout.count("an overlay.") >= len(hosts)
-    assert done.stdout.count(
-        "900000 GB, which local_path_minimum_free_gb requires or the chosen components claim"
-    ) >= len(hosts)
+    refused = re.findall(r"^fatal: \[(\S+)\]: FAILED!", done.stdout, re.MULTILINE)
+    assert sorted(refused) == [host.name for host in hosts]
+    assert "an overlay." in told(done)
+    assert "900000 GB, which local_path_minimum_free_gb requires or the chosen components claim" in told(done)
 
 
 def test_a_directory_of_others_is_not_taken_over(play: Play, hosts: list[Host]) -> None:

@@ -27,8 +27,15 @@ _SIGNS = x509.KeyUsage(
 )
 
 
-def write_certificates(host: str, ca: Path) -> Path:
-    """Write an authority of this registry's own; returns the file with the server's certificate and key."""
+def write_certificates(host: str, ca: Path, days: tuple[int, int] = (-1, 30), name: str = "") -> Path:
+    """Write an authority of this registry's own; returns the file with the server's certificate and key.
+
+    Args:
+        host: address of the server.
+        ca: the file of the authority, beside which the other one is written.
+        days: when certificates begin and end, from now.
+        name: what the server's certificate is for, in place of its address.
+    """
     authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     authority = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"lab-registry-{uuid.uuid4().hex[:8]}")])
     now = datetime.now(UTC)
@@ -40,8 +47,8 @@ def write_certificates(host: str, ca: Path) -> Path:
             .issuer_name(authority)
             .public_key(public)
             .serial_number(x509.random_serial_number())
-            .not_valid_before(now - timedelta(days=1))
-            .not_valid_after(now + timedelta(days=30))
+            .not_valid_before(now + timedelta(days=days[0]))
+            .not_valid_after(now + timedelta(days=days[1]))
         )
 
     identifier = x509.SubjectKeyIdentifier.from_public_key(authority_key.public_key())
@@ -53,7 +60,8 @@ def write_certificates(host: str, ca: Path) -> Path:
         .add_extension(identifier, critical=False)
         .sign(authority_key, hashes.SHA256())
     )
-    names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(host)), x509.DNSName("registry.lab")])
+    own: list[x509.GeneralName] = [x509.IPAddress(ipaddress.ip_address(host)), x509.DNSName("registry.lab")]
+    names = x509.SubjectAlternativeName([x509.DNSName(name)] if name else own)
     leaf = (
         builder(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)]), key.public_key())
         .add_extension(names, critical=False)

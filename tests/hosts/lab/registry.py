@@ -54,6 +54,11 @@ class Registry:
     manifests: dict[str, dict[str, tuple[str, bytes]]] = field(default_factory=dict)
     hangs: Callable[[str, str], bool] = lambda _client, _path: False
     """Whether a request of that client (its address) for that path is never answered, whatever `answer` says."""
+    odd: Callable[[BaseHTTPRequestHandler], bool] = lambda _request: False
+    """Called first; True if it has dealt with the request."""
+    days: tuple[int, int] = (-1, 30)
+    certified: str = ""
+    """When its certificate begins and ends, and a name that it is for in place of its address."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     closed: threading.Event = field(default_factory=threading.Event)
 
@@ -62,7 +67,7 @@ class Registry:
         self.ca = self.directory / "ca.crt"
         self._queue = list(self.answers)
         self._forced: Answer = 0
-        certificate = write_certificates(self.host, self.ca)
+        certificate = write_certificates(self.host, self.ca, self.days, self.certified)
         self._server = _Server(self)
         if self.tls:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -154,6 +159,8 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
     def _serve(self) -> None:
+        if self.server.registry.odd(self):
+            return
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         hangs = self.server.registry.hangs(self.client_address[0], self.path)
         forced = "hang" if hangs else self.server.registry.next_answer()
