@@ -22,11 +22,12 @@ from kubeflow_volcano.problems import ProblemsError
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.desired import desired
 from kubeflow_volcano.rollout.images.report.image_list import report as images_of
+from kubeflow_volcano.rollout.images.report.judge import mirrored_elsewhere
 from kubeflow_volcano.rollout.settings.hosts import hosts_of_cluster, node_name
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.text import few
 from kubeflow_volcano.validators.core.expectations import Expectations
-from kubeflow_volcano.validators.core.inventory import Inventory
+from kubeflow_volcano.validators.core.inventory import Inventory, Mirrored
 from kubeflow_volcano.validators.hosts.system import ALWAYS_BUILT, ARCHITECTURES
 from kubeflow_volcano.validators.run.preflight import Options, preflight, repairs
 
@@ -112,7 +113,7 @@ class ActionModule(Action):
         )
         expectations = Expectations(release=settings.release.version, kubernetes=settings.release.kubernetes)
         inventory = self._inventory(settings, arguments["hosts"], arguments["plan"]["names"])
-        report = preflight(options, expectations, _with_images(inventory, settings), silent)
+        report = preflight(options, expectations, _with_sandboxes(_with_images(inventory, settings), settings), silent)
         offered = repairs(report.results)
         for line in _offered(offered, requested=options.repair):
             show(line)
@@ -193,6 +194,13 @@ def _with_images(inventory: Inventory, settings: Settings) -> Inventory:
         return replace(inventory, images_unknown=error.problems[0].found.rstrip("."))
     lacking = {name: tuple(item.use.original for item in entries if name in item.judgement.missing) for name in names}
     return replace(inventory, lacking=lacking)
+
+
+def _with_sandboxes(inventory: Inventory, settings: Settings) -> Inventory:
+    """With what the rules of mirrors make of the sandbox images that the runtimes of hosts are configured for."""
+    names = {host.facts.runtime.sandbox for host in inventory.reached if host.facts and host.facts.runtime} - {""}
+    found = {name: mirrored_elsewhere(name, settings.mirror) for name in sorted(names)}
+    return replace(inventory, sandboxes={name: Mirrored(*item) for name, item in found.items() if item})
 
 
 def _offered(offered: Mapping[str, Sequence[Mapping[str, str]]], *, requested: bool) -> Iterator[str]:

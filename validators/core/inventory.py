@@ -8,7 +8,15 @@ from functools import cached_property
 
 from kubeflow_volcano.hosts.facts import Host
 
-__all__ = ["Inventory"]
+__all__ = ["Inventory", "Mirrored"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mirrored:
+    """Where rules of mirrors lead for an image: its name there; `served` is None where no list says whether it is."""
+
+    name: str
+    served: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -30,6 +38,8 @@ class Inventory:
     """Why the images could not be listed; empty where they could, or need not be."""
     mirror_mode: str = "none"
     mirror_names: tuple[str, ...] = ()
+    sandboxes: Mapping[str, Mirrored] = field(default_factory=dict)
+    """By sandbox image of a runtime, for those that a rule of a mirror applies to."""
     storage_mode: str = "local_path"
     addresses: Mapping[str, str] = field(default_factory=dict)
     """Address under which Ansible connects, by host."""

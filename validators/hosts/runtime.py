@@ -9,6 +9,7 @@ from kubeflow_volcano.hosts.facts import HostFacts, Kubelet, Runtime
 from kubeflow_volcano.hosts.kubelet_skew import unsupported_skew
 from kubeflow_volcano.validators.core.check import check
 from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.inventory import Inventory
 from kubeflow_volcano.validators.core.outcome import Outcome, Severity
 from kubeflow_volcano.validators.hosts.judging import (
     Finding,
@@ -70,12 +71,12 @@ def container_runtime(facts: Facts) -> Outcome:
 
     The roles configure containerd and its mirrors, and pull images in advance. CRI-O, Docker with cri-dockerd and
     iSulad run pods, but you configure their mirrors. Kubernetes supports no Docker from 1.24 on, and needs CRI v1
-    from 1.26 on.
+    from 1.26 on. No pod starts without the runtime's sandbox image, which no manifest names and no role renames.
     """
     inventory = inventory_of(facts)
     return judge_hosts(
         facts,
-        lambda _, found: _runtime(found, inventory.kubernetes, inventory.mirror_mode),
+        lambda _, found: (*_runtime(found, inventory.kubernetes, inventory.mirror_mode), *_sandbox(found, inventory)),
         expected="containerd, running, at the endpoint of the kubelet",
         holds="containerd is running",
     )
@@ -117,6 +118,44 @@ def _runtime(facts: HostFacts, planned: str, mirror_mode: str) -> Iterator[Findi
         )
     else:
         yield passing(name, runtime.version)
+
+
+def _sandbox(facts: HostFacts, inventory: Inventory) -> Iterator[Finding]:
+    """Whether its mirror has the sandbox image; of one that no rule applies to, nothing is known but its name."""
+    runtime: Runtime = facts.need("runtime")
+    if not runtime.sandbox:
+        if runtime.name == "containerd" and runtime.running and inventory.mirror_mode != "none":
+            yield warning(
+                "SandboxUnknown",
+                "the sandbox image of containerd could not be read",
+                todo="see which one it is, and that the mirror has it.",
+                commands=("crictl info | grep -i sandboxImage",),
+            )
+        return
+    there = inventory.sandboxes.get(runtime.sandbox)
+    if there is None:
+        yield passing("a sandbox image that no rule of a mirror applies to", runtime.sandbox)
+    elif inventory.mirror_mode == "rewrite" and there.name != runtime.sandbox:
+        yield warning(
+            "SandboxNotMirrored",
+            f"no pod starts where the sandbox image {runtime.sandbox} is neither present nor can be pulled: "
+            "image_mirror_mode: rewrite renames what manifests name",
+            todo=f"set the sandbox image of the runtime to {there.name} (containerd up to 1.7 sandbox_image, from 2.0 "
+            "on pinned_images.sandbox) and restart it, or import the image on the host.",
+            commands=("crictl images | grep pause",),
+        )
+    elif there.served is False:
+        yield warning(
+            "SandboxNotServed",
+            f"no pod starts where the sandbox image {runtime.sandbox} is not present: the list of the mirror lacks "
+            f"{there.name}",
+            todo="set the sandbox image of the runtime to one that the mirror serves, or import it on the host.",
+            commands=("crictl images | grep pause",),
+        )
+    elif there.served is None:
+        yield passing("whether the mirror has the sandbox image is not known", there.name)
+    else:
+        yield passing("the mirror has the sandbox image", there.name)
 
 
 @check("P13", "runtime-version", severity=Severity.BLOCKER)

@@ -10,9 +10,10 @@ from kubeflow_volcano.catalog.images.mirrors import AllowList, Mirror, mirror_of
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.images.rename.rewrite import ImageUse
+from kubeflow_volcano.rollout.images.rename.rules import Rules
 from kubeflow_volcano.rollout.settings.images import MirrorSettings
 
-__all__ = ["Judgement", "judge", "own_list"]
+__all__ = ["Judgement", "judge", "mirrored_elsewhere", "own_list"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,22 @@ def judge(use: ImageUse, listed: AllowList | None, architectures: Sequence[str])
         architectures=built.architectures if built else (),
         missing=tuple(item for item in architectures if item not in built.architectures) if built else (),
     )
+
+
+def mirrored_elsewhere(text: str, mirror: MirrorSettings) -> tuple[str, bool | None] | None:
+    """The mirror's name of an image that only a node names, and whether it serves it; None without a rule for it.
+
+    Raises:
+        InvalidInput: the inventory's own allow-list cannot be read.
+    """
+    image = ImageName.parse(text)
+    decision = Rules(mirror).decide(image) if image else None
+    if decision is None or decision.rule is None:
+        return None
+    override = str(decision.override) if decision.override else None
+    names = (str(decision.original), override, str(decision.final), str(decision.mirrored))
+    use = ImageUse(*names, covered=True, rule=decision.rule, written=(), kinds=(), components=(), sites=())
+    return use.mirrored, judge(use, own_list(mirror), ()).served
 
 
 def own_list(mirror: MirrorSettings) -> AllowList | None:

@@ -9,6 +9,7 @@ import pytest
 from kubeflow_volcano.catalog.data import load
 from kubeflow_volcano.validators.core.check import Check
 from kubeflow_volcano.validators.core.facts import Facts, Unread
+from kubeflow_volcano.validators.core.inventory import Mirrored
 from kubeflow_volcano.validators.core.outcome import Outcome, Status
 from kubeflow_volcano.validators.hosts import CHECKS
 from kubeflow_volcano.validators.hosts.system import ALWAYS_BUILT
@@ -282,6 +283,38 @@ def test_docker_is_refused_where_its_mirrors_are_to_be_configured() -> None:
     outcome = judged("P12", facts(host("n1", runtime={"name": "docker", "through": "cri-dockerd"}), **MIRROR))
     assert outcome.status is Status.FAIL
     assert "Docker mirrors Docker Hub only" in outcome.message
+
+
+PAUSE, THERE = "registry.k8s.io/pause:3.8", "reg.lan/registry.k8s.io/pause:3.8"
+
+
+@pytest.mark.parametrize(
+    ("mode", "sandboxes", "reason"),
+    [
+        ("none", {}, "AsClaimed"),
+        ("rewrite", {}, "AsClaimed"),
+        ("rewrite", {PAUSE: Mirrored(THERE, served=True)}, "SandboxNotMirrored"),
+        ("rewrite", {PAUSE: Mirrored(PAUSE, served=True)}, "AsClaimed"),
+        ("rewrite", {PAUSE: Mirrored(PAUSE, served=False)}, "SandboxNotServed"),
+        ("containerd", {PAUSE: Mirrored(THERE, served=True)}, "AsClaimed"),
+        ("containerd", {PAUSE: Mirrored(THERE, served=None)}, "AsClaimed"),
+        ("containerd", {PAUSE: Mirrored(THERE, served=False)}, "SandboxNotServed"),
+    ],
+)
+def test_a_sandbox_image_that_the_mirror_does_not_give_is_a_warning(
+    mode: str, sandboxes: dict[str, Mirrored], reason: str
+) -> None:
+    outcome = judged("P12", facts(host("n1"), mirror_mode=mode, sandboxes=sandboxes))
+    assert outcome.reason == reason, outcome.message
+    assert outcome.status is (Status.PASS if reason == "AsClaimed" else Status.WARN)
+    assert (THERE in outcome.todo) == (reason == "SandboxNotMirrored")
+
+
+def test_what_is_not_known_of_a_sandbox_image_is_said() -> None:
+    unread = judged("P12", facts(host("n1", runtime={"sandbox": ""}), **MIRROR))
+    assert (unread.status, unread.reason) == (Status.WARN, "SandboxUnknown")
+    open_ = judged("P12", facts(host("n1"), **MIRROR, sandboxes={PAUSE: Mirrored(THERE)}))
+    assert "is not known" in str(open_.observed)
 
 
 def test_volumes_are_asked_of_workers_only() -> None:
