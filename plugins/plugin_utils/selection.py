@@ -11,13 +11,11 @@ from ansible.inventory.manager import InventoryManager
 from ansible.parsing.dataloader import DataLoader
 from ansible.playbook import Playbook
 from ansible.playbook.block import Block
-from ansible.playbook.role_include import IncludeRole
 from ansible.playbook.task import Task
 from ansible.playbook.task_include import TaskInclude
 from ansible.utils.collection_loader._collection_finder import _get_collection_playbook_path
 from ansible.vars.manager import VariableManager
 
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.library import COLLECTION
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.values import plain
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.text import did_you_mean, few
@@ -27,7 +25,7 @@ __all__ = ["refusal"]
 _SPECIAL = ("all", "always", "never", "tagged", "untagged")
 """Words for tags that Ansible itself gives a meaning; docs.ansible.com, "Special tags"."""
 
-_ROLES = Path(__file__).resolve().parents[2] / "roles"
+_HOME = Path(__file__).resolve().parents[2]
 
 
 def refusal(wanted: str | Sequence[str], groups: Mapping[str, Iterable[str]]) -> str:
@@ -117,8 +115,7 @@ def _tasks(blocks: Iterable[Block | Task]) -> Iterator[Task]:
 
 
 def _is_open(task: Task) -> bool:
-    """Whether it brings tasks during the run; those of this collection's roles have no tags of their own."""
-    if isinstance(task, IncludeRole):
-        name = str(task.args.get("name") or task.args.get("role"))
-        return not (_ROLES / name.removeprefix(f"{COLLECTION}.")).is_dir()
-    return isinstance(task, TaskInclude) and not task.statically_loaded
+    """Whether it brings tasks during the run; those that this collection includes have no tags of their own."""
+    if not isinstance(task, TaskInclude) or task.statically_loaded:
+        return False
+    return not Path(task.get_path()).resolve().is_relative_to(_HOME)

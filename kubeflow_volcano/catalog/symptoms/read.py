@@ -20,7 +20,8 @@ class Symptom:
     """What a message shows. `reason` is a stable CamelCase word; `cause` is a clause, `todo` a sentence.
 
     `commands` only look, and are for the node; `answer` is a value of Meaning (catalog/images/limits.py), empty where
-    the message says nothing about further requests; `example` is one such message.
+    the message says nothing about further requests; `example` is one such message, `source` the program that said it
+    to a test, empty where it is from documents.
     """
 
     id: str
@@ -33,6 +34,7 @@ class Symptom:
     references: tuple[str, ...]
     example: str
     answer: str = ""
+    source: str = ""
 
 
 @cache
@@ -69,4 +71,5 @@ def _read(item: dict[str, Any]) -> Symptom:
         references=tuple(item["references"]),
         example=item["example"],
         answer=item.get("answer", ""),
+        source=item.get("source", ""),
     )
