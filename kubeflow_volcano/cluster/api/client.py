@@ -200,15 +200,16 @@ class Cluster(Connection):
                     raise
                 query, restarted = _selectors(labels, fields), True  # in one page, which needs no token
                 continue
-            items = page["items"] or ()  # null in an empty list of metadata
-            for item in items:
-                # The items of a list carry neither, and every reader needs both.
-                item["apiVersion"], item["kind"] = api_version, kind
-                if trim:
-                    trim(item)
-            yield Listing(tuple(items), page["metadata"]["resourceVersion"], restarted)
+            with odd_answers(f"{kind} objects"):
+                items = page["items"] or ()  # null in an empty list of metadata
+                for item in items:
+                    # The items of a list carry neither, and every reader needs both.
+                    item["apiVersion"], item["kind"] = api_version, kind
+                    if trim:
+                        trim(item)
+                version, token = page["metadata"]["resourceVersion"], page["metadata"].get("continue")
+            yield Listing(tuple(items), version, restarted)
             restarted = False
-            token = page["metadata"].get("continue")
             if not token:
                 return
             query["continue"] = token

@@ -97,6 +97,7 @@ def load(kubeconfig: Path | None, context: str | None, origin: str) -> Credentia
     except (kubernetes_config.ConfigException, yaml.YAMLError, ValueError, OSError) as error:
         raise Unreachable(_unusable(origin, " ".join(str(error).split()))) from error
     except (
+        ArithmeticError,
         AttributeError,
         LookupError,
         RecursionError,
