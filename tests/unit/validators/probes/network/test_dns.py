@@ -285,6 +285,7 @@ def test_other_names_that_are_not_found_are_told_first_and_wrong_addresses_too()
     assert corp(Answer(FULL, 0.1, ("10.96.9.9",))).reason == "OtherAddress"
 
 
+@pytest.mark.programs
 def test_names_in_full_are_asked_as_they_are(tmp_path: Path) -> None:
     _, queried = ask(tmp_path, "kubernetes.default", "dex.auth.svc.k8s.corp.", "old.ns")
     assert queried == [
