@@ -190,7 +190,7 @@ class Observer:
                     if self._trim:
                         self._trim(event["object"])
                     self._put(subject, event["type"], (event["object"],))
-        except (urllib3.exceptions.HTTPError, OSError, ValueError, LookupError, TypeError):
+        except (urllib3.exceptions.HTTPError, OSError, ValueError):
             return ""
         finally:
             self._open.pop(subject, None)
