@@ -1,7 +1,8 @@
-"""Adding a thing costs what CONTRIBUTING says: its diff, applied to a copy of the checkout, and `make generate`."""
+"""What a change costs: additions of CONTRIBUTING are applied literally, and nothing else has to follow by hand."""
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -12,55 +13,92 @@ import pytest
 
 from tests.places import ROOT
 
-pytestmark = [pytest.mark.long, pytest.mark.programs]
+pytestmark = [pytest.mark.programs, pytest.mark.long]
 
-ROLE = Path("roles/volcano")
-FOLLOWS = {
-    "A variable": {
-        Path("inventory/sample/group_vars/all.yml"),
-        Path("kubeflow_volcano/rollout/settings/settings.schema.json"),
-        *(ROLE / name for name in ("README.md", "defaults/main.yml", "meta/argument_specs.yml")),
-    }
+VERDICTS = "tests/recorded/clusters/"
+VARIABLES = {
+    "inventory/sample/group_vars/all.yml",
+    "kubeflow_volcano/rollout/settings/settings.schema.json",
+    *(f"roles/volcano/{name}" for name in ("README.md", "defaults/main.yml", "meta/argument_specs.yml")),
 }
-"""What `make generate` changes after the diff of a section."""
-TESTS = {"A variable": ("tests/unit/rollout/settings/test_read.py", "tests/unit/rollout/settings/test_settings.py")}
+"""What follows from an additional variable of the role volcano."""
 
 
-@pytest.fixture
-def checkout(tmp_path: Path) -> Path:
-    """A copy of the checkout as it is, and with a Git of its own."""
-    listed = _git(ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0")
-    for name in listed:
-        place = tmp_path / name
-        if name and (ROOT / name).exists():
-            place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, place, follow_symlinks=False)
-    _git(tmp_path, "init", "--quiet")
-    _git(tmp_path, "add", "--all")
-    return tmp_path
+class Copy:
+    """A checkout of its own, with the files of this one as they are now."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        for name in said("git", "ls-files", "--cached", "--others", "--exclude-standard", place=ROOT).splitlines():
+            if (ROOT / name).exists():
+                (place / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / name, place / name, follow_symlinks=False)
+        (place / ".venv").symlink_to(ROOT / ".venv")
+        self.git("init", "--quiet")
+        self.keep()
+
+    def git(self, *arguments: str) -> str:
+        """What git says."""
+        return said("git", "-c", "user.name=x", "-c", "user.email=x@example.com", *arguments, place=self.place)
+
+    def keep(self) -> None:
+        """Commit everything."""
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--message", "kept")
+
+    def apply(self, heading: str) -> None:
+        """The diff under a heading of CONTRIBUTING.md."""
+        section = (self.place / "CONTRIBUTING.md").read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2]
+        (self.place / "x.diff").write_text(section.partition("```diff\n")[2].partition("```")[0], encoding="utf-8")
+        self.git("apply", "x.diff")
+        (self.place / "x.diff").unlink()
+
+    def edit(self, path: str, old: str, new: str) -> None:
+        """One place of one file."""
+        text = (self.place / path).read_text(encoding="utf-8")
+        assert text.count(old) == 1
+        (self.place / path).write_text(text.replace(old, new), encoding="utf-8")
+
+    def generated(self) -> set[str]:
+        """What `make generate` changes now; folders of recorded clusters as one."""
+        self.python("-m", "tests.generate", "--check", expected=1)
+        self.git("add", "--all")
+        self.python("-m", "tests.generate")
+        return {re.sub(rf"^({VERDICTS}).*", r"\1", name) for name in self.git("diff", "--name-only").splitlines()}
+
+    def python(self, *arguments: str, expected: int = 0) -> str:
+        """What a program of this checkout prints."""
+        command = [sys.executable, *arguments]
+        done = subprocess.run(
+            command,
+            cwd=self.place,
+            env=os.environ | {"PYTHONPATH": str(self.place)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == expected, done.stdout + done.stderr
+        return done.stdout
 
 
-@pytest.mark.parametrize("section", FOLLOWS)
-def test_the_diff_of_a_section_is_all_that_it_costs(checkout: Path, section: str) -> None:
-    diff = _diff(section)
-    subprocess.run(["git", "apply", "-"], check=True, cwd=checkout, input=diff, text=True)
-    _python(checkout, "tests.generate")
-    changed = {Path(name) for name in _git(checkout, "diff", "--name-only").splitlines()}
-    by_hand = {Path(name) for name in re.findall(r"(?m)^\+\+\+ b/(\S+)", diff)}
-    assert changed - by_hand == FOLLOWS[section]
-    _python(checkout, "tests.generate", "--check")
-    _python(checkout, "pytest", "-q", "-n", "0", *TESTS[section])
+def said(*command: str, place: Path) -> str:
+    return subprocess.run(command, cwd=place, check=True, capture_output=True, text=True).stdout
 
 
-def _diff(section: str) -> str:
-    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    (found,) = re.findall(rf"(?ms)^## {section}$.*?^```diff$\n(.*?)^```$", text)
-    return str(found)
+def test_what_changes_cost(tmp_path: Path) -> None:
+    copy = Copy(tmp_path)
 
+    copy.apply("A check")
+    assert copy.generated() == {"docs/checks.md", VERDICTS}
+    copy.keep()
 
-def _git(directory: Path, *words: str) -> str:
-    return subprocess.run(["git", *words], check=True, capture_output=True, cwd=directory, text=True).stdout
+    copy.apply("A variable")
+    assert copy.generated() == VARIABLES
+    copy.keep()
 
+    copy.edit("validators/checks/storage/classes.py", "volumes of class {name} keep", "volumes of {name} keep")
+    copy.edit("kubeflow_volcano/catalog/images/gone.yaml", "docker.io/istio/pilot:1.14.1", "quay.io/istio/pilot:1.14.1")
+    copy.python("-m", "tests.generate", "--check")
+    assert len(copy.git("status", "--porcelain").splitlines()) == 2
 
-def _python(directory: Path, *words: str) -> None:
-    subprocess.run([sys.executable, "-m", *words], check=True, cwd=directory)
+    copy.python("-m", "pytest", "-q", "-n", "2", "-m", "not long and not programs", "tests/unit", "tests/recorded")
