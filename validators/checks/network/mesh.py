@@ -57,6 +57,8 @@ _OPEN = "so that requests reach the dashboard without a login."
 
 
 def _mesh(cluster: Cluster, facts: Facts) -> Mesh:
+    if _NEEDED_BY not in facts.expectations.components:  # there is no right for it then, and nothing that needs it
+        return Mesh()
     return mesh_of(facts.all(DEPLOYMENTS), cluster.get)
 
 

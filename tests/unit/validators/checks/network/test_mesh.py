@@ -167,3 +167,9 @@ def test_where_no_mesh_is_expected_or_there_nothing_is_judged() -> None:
     without = frozenset({"istio-crds"})
     assert judge(space(**ENABLED), dashboard(), its_pod("a"), components=without).reason == "NotExpected"
     assert judge(space(**ENABLED), dashboard(), its_pod("a")).status is Status.FAIL
+
+
+def test_without_components_that_need_istio_the_mesh_is_not_asked_for() -> None:
+    """Its ConfigMap is not among the rights of such a run."""
+    cluster: Any = None
+    assert MESH.fetch(cluster, facts()) == MESH.default
