@@ -58,7 +58,7 @@ def _hosts_outside_limit(wanted: str | Sequence[str], groups: Mapping[str, Itera
 def _unknown_tags() -> Iterator[Problem]:
     """A problem with every word of --tags and --skip-tags that is no tag of the playbooks of this command.
 
-    None where the tags are not all known before the run, as in somebody's playbook that includes tasks during the run.
+    None where the tags are not all known before the run, as in playbooks that include tasks during the run.
     """
     given = {
         f"{option} {word}": word
