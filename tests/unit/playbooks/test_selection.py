@@ -65,6 +65,7 @@ def test_every_playbook_judges_what_is_selected_and_then_the_settings(playbook: 
     assert tasks[0]["tags"] == ["always"]
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("name", ["site", "restore"])
 def test_unknown_tags_are_refused_all_at_once_before_the_first_task(tmp_path: Path, name: str) -> None:
     wrong = ("--tags", "kustomise,alway", "--skip-tags", "instal,tagged")
@@ -77,6 +78,7 @@ def test_unknown_tags_are_refused_all_at_once_before_the_first_task(tmp_path: Pa
     assert "--skip-tags tagged" not in said
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(
     ("name", "tags"),
     [
@@ -91,6 +93,7 @@ def test_special_tags_and_those_of_tasks_and_roles_are_taken(tmp_path: Path, nam
     assert "Validate the settings before the first change" in said
 
 
+@pytest.mark.programs
 def test_tags_of_what_is_included_during_the_run_are_not_judged(tmp_path: Path) -> None:
     (tmp_path / "own.yml").write_text(json.dumps(INCLUDES), "utf-8")
     task = {"name": "Chosen", "ansible.builtin.debug": {}, "tags": ["deep"]}
@@ -100,6 +103,7 @@ def test_tags_of_what_is_included_during_the_run_are_not_judged(tmp_path: Path) 
     assert "Chosen" in said
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(
     ("name", "groups", "limit", "hosts"),
     [
@@ -119,6 +123,7 @@ def test_a_limit_that_leaves_out_every_host_of_a_play_is_refused(
     assert re.search(rf"Found: --limit {limit}, .*\({hosts}\)", said), said
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(
     ("name", "groups", "limit"),
     [
@@ -134,6 +139,7 @@ def test_a_limit_that_leaves_some_is_taken(tmp_path: Path, name: str, groups: di
     assert code == 0, said
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("name", ["gang_demo", "restore"])
 def test_a_misspelt_variable_is_refused_whatever_is_selected(tmp_path: Path, name: str) -> None:
     wrong = {"kubflow_profile": "full"}
