@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 from kubeflow_volcano.text import visible
@@ -28,14 +28,31 @@ class Exit(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One problem in three sentences: what was found (and where), what is needed (and why), what to do."""
+    """One problem in three sentences: what was found (and where), what is needed (and why), what to do.
+
+    Who finds a problem may not know what its caller offers against it, such as variables of an inventory. It then gives
+    a `reason`, in one word, and `details` by name, of which the caller makes a hint.
+    """
 
     found: str
     needed: str
     todo: str
+    reason: str = ""
+    details: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def __str__(self) -> str:
         return visible(f"Found: {self.found} Needed: {self.needed} Do: {self.todo}")
+
+    def as_dict(self) -> dict[str, str]:
+        """The three sentences as plain data."""
+        return {"found": self.found, "needed": self.needed, "todo": self.todo}
+
+    def hinted(self, hints: Mapping[str, str]) -> Problem:
+        """The problem with the hint for its reason, if there is one, added to what to do, in place of its details."""
+        if self.reason not in hints:
+            return self
+        hint = hints[self.reason].format_map(self.details)
+        return Problem(self.found, self.needed, f"{self.todo} {hint}")
 
 
 class ProblemsError(Exception):

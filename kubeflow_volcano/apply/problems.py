@@ -9,7 +9,7 @@ from http import HTTPStatus
 
 import yaml
 
-from kubeflow_volcano.apply.fields.ceded import as_text, find_pointer
+from kubeflow_volcano.apply.fields.ceded import ATOMIC, as_text, find_pointer
 from kubeflow_volcano.apply.replace import describe_way_out, is_immutable_error
 from kubeflow_volcano.apply.result import ObjectOutcome
 from kubeflow_volcano.cluster.admission.denials import WEBHOOKS, denier, look_at
@@ -21,7 +21,13 @@ from kubeflow_volcano.cluster.stored_versions import lost_version, way_back
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem
 
-__all__ = ["not_ready", "problem_of", "refusal"]
+__all__ = ["CONFLICT", "CONFLICTING_FIELDS", "NOT_ALONE", "not_ready", "problem_of", "refusal"]
+
+CONFLICT, CONFLICTING_FIELDS = "Conflict", "ConflictingFields"
+"""Reasons: another manager owns fields of an object. Details of the second: the `fields`, which may be left to it."""
+
+NOT_ALONE = "NotAlone"
+"""Reason: a field that was to be left to others is part of one that has a single owner."""
 
 # How the API server words refusals (apiserver, admission/plugin/webhook/errors and pkg/endpoints/handlers/
 # responsewriters; plugin/pkg/admission/namespace/lifecycle).
@@ -73,13 +79,19 @@ def problem_of(outcome: ObjectOutcome, declared: Object) -> Problem:
     found = f"{ref} was refused: {reason}"
     if "conflict with" in reason or "conflicts with" in reason:
         patch = shlex.quote('{"metadata":{"managedFields":[{}]}}')
+        fields = _fields(ref, reason, declared)
         return Problem(
             found,
             "declared fields that no other manager owns; they were left as they are.",
-            f"{_cession(ref, reason, declared)}set the same value in the inventory and by that manager (equal values "
-            "are shared). If others brought the object, kubeflow_adopt with the name of its component takes it over. "
-            "If that manager stopped writing, remove its ownership: "
+            "declare the value that the manager sets (equal values are shared), leave the fields to it, or take the "
+            "object over. If that manager stopped writing, remove its ownership: "
             f"kubectl patch {ref.for_kubectl()} --type merge -p {patch}; then run again.",
+            CONFLICTING_FIELDS if fields else CONFLICT,
+            {"fields": fields},
+        )
+    if ATOMIC in reason:
+        return Problem(
+            found, "fields with owners of their own.", "leave the whole field to others; then run again.", NOT_ALONE
         )
     if is_immutable_error(ApiError(int(HTTPStatus.UNPROCESSABLE_ENTITY), "", reason)):
         return Problem(found, "an object whose immutable fields have the declared values.", describe_way_out(ref))
@@ -102,12 +114,11 @@ def _advice(ref: Ref, reason: str) -> str:
     return "remove the cause that the message names"
 
 
-def _cession(ref: Ref, reason: str, declared: Object) -> str:
-    """The entry of kubeflow_ceded_fields that leaves the conflicting fields to the other manager."""
+def _fields(ref: Ref, reason: str, declared: Object) -> str:
+    """The object and the pointers to the conflicting fields, as YAML on one line; empty if they cannot be named."""
     paths = [as_text(found) for path in _FIELD.findall(reason) if (found := find_pointer(declared, path))]
     if not paths:
         return ""
     namespace = {"namespace": ref.namespace} if ref.namespace else {}
     entry = {"kind": ref.kind, **namespace, "name": ref.name, "paths": paths}
-    text = yaml.safe_dump([entry], default_flow_style=True, sort_keys=False, width=sys.maxsize).strip()
-    return f"leave the fields to that manager: kubeflow_ceded_fields: {text}; or "
+    return str(yaml.safe_dump([entry], default_flow_style=True, sort_keys=False, width=sys.maxsize)).strip()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from kubeflow_volcano.apply.engine import Engine
 from kubeflow_volcano.apply.problems import not_ready, refusal
@@ -28,6 +29,7 @@ from kubeflow_volcano.rollout.queues.reconcile import reconcile_queues, record_c
 from kubeflow_volcano.rollout.queues.view import DEFAULT_QUEUE
 from kubeflow_volcano.rollout.scope import Scope
 from kubeflow_volcano.rollout.settings.ceded import ceded_of
+from kubeflow_volcano.rollout.settings.hints import HINTS
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.stale.handling import StaleObjects
 from kubeflow_volcano.rollout.state.ledger import expected_seconds, record_run
@@ -84,14 +86,18 @@ def carry_out(
     try:
         if check:
             _apply(engine, prepared)
-            return engine.result()
-        return _locked(cluster, engine, prepared, progress)
+            return _hinted(engine.result())
+        return _hinted(_locked(cluster, engine, prepared, progress))
     except ApiError as error:
         engine.add_problem(refusal(cluster, error))
-        result = engine.result()
+        result = _hinted(engine.result())
         if check or not result.started:
             raise ProblemsError(result.problems) from error
         return result
+
+
+def _hinted(result: ApplyResult) -> ApplyResult:
+    return replace(result, problems=tuple(problem.hinted(HINTS) for problem in result.problems))
 
 
 def _locked(cluster: Cluster, engine: Engine, prepared: Prepared, progress: Progress) -> ApplyResult:

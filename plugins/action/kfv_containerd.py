@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any, ClassVar
 
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, warn
@@ -54,7 +53,7 @@ class ActionModule(Action):
         try:
             plan, _, _ = self._plan(settings, registries)
         except ProblemsError as error:  # all nodes are judged together
-            return {"problems": [asdict(problem) for problem in error.problems]}
+            return {"problems": [problem.as_dict() for problem in error.problems]}
         return {"problems": [], "restart": plan.restart}
 
     def _write(self, settings: Settings, registries: list[str]) -> dict[str, Any]:

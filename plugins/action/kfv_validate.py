@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,7 @@ class ActionModule(Action):
             options = _options(self.settings_with_secrets(arguments["settings"]), arguments, check=self.check_mode)
             report = validate(options, lambda line: show(f"{prefix}{line}"))
         except ProblemsError as error:  # the report on several clusters has them
-            return failed(error) | {"problems": [asdict(problem) for problem in error.problems]}
+            return failed(error) | {"problems": [problem.as_dict() for problem in error.problems]}
         return result_of(report, shown=not cluster)
 
 

@@ -20,6 +20,7 @@ try:
     from kubeflow_volcano.foreign import read_yaml
     from kubeflow_volcano.problems import ProblemsError
     from kubeflow_volcano.redaction import MASKED, without_logins
+    from kubeflow_volcano.rollout.settings.hints import HINTS
     from kubeflow_volcano.rollout.settings.settings import Settings, parse
     from kubeflow_volcano.rollout.settings.variables import NOT_IN_RESULTS, is_public
     from kubeflow_volcano.text import visible
@@ -133,7 +134,8 @@ def arguments_of(documentation: str) -> dict[str, Any]:
 
 def failed(error: ProblemsError) -> dict[str, Any]:
     """The result of a task with these problems."""
-    return {"failed": True, "msg": error.describe(), "exit_code": int(error.exit_code)}
+    told = ProblemsError(problem.hinted(HINTS) for problem in error.problems)
+    return {"failed": True, "msg": told.describe(), "exit_code": int(error.exit_code)}
 
 
 def display(text: str) -> None:

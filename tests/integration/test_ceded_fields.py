@@ -161,7 +161,7 @@ def test_a_conflict_names_the_entry_that_ends_it(cluster: Cluster) -> None:
     cluster.apply({"apiVersion": REF.api_version, "kind": REF.kind, **theirs}, manager="other-tool", force=True)
 
     (problem,) = apply(cluster, deployment()).problems
-    entry = problem.todo.partition("kubeflow_ceded_fields: ")[2].partition("; or")[0]
+    entry = problem.details["fields"]
     ceded = decode(tuple[CededFields, ...], yaml.safe_load(entry))
     assert sorted(ceded[0].paths) == ["/spec/replicas", "/spec/template/spec/containers/0/resources/limits/memory"]
     for check in (True, False):

@@ -6,6 +6,7 @@ docs/architecture.md draws the same rooms and floors for people.
 from __future__ import annotations
 
 import ast
+import json
 import re
 import sys
 import tomllib
@@ -253,6 +254,15 @@ def test_what_runs_on_hosts_needs_nothing_but_python_and_what_ansible_sends_alon
     assert {
         name for name in foreign if not name.startswith(("ansible.module_utils.", "plugins.module_utils."))
     } == set()
+
+
+@pytest.mark.parametrize("room", ["apply", "cluster"])
+def test_what_applies_any_objects_names_no_variable(room: str) -> None:
+    """A problem has a reason, and `rollout/settings/hints.py` says which variable helps."""
+    schema = ROOT / "kubeflow_volcano" / "rollout" / "settings" / "settings.schema.json"
+    names = set(json.loads(schema.read_text("utf-8"))["properties"])
+    for path in (ROOT / "kubeflow_volcano" / room).rglob("*.py"):
+        assert not names & set(re.findall(r"\w+", path.read_text("utf-8"))), path
 
 
 def test_no_folder_of_tests_is_left_out(pytestconfig: pytest.Config) -> None:

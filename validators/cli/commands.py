@@ -16,6 +16,7 @@ from kubeflow_volcano.validators.cli import explaining, manual, rbac, supporting
 from kubeflow_volcano.validators.cli.parser import PROGRAM, options, parse
 from kubeflow_volcano.validators.report import console
 from kubeflow_volcano.validators.run.clusters import directory_of, named, validate_all
+from kubeflow_volcano.validators.run.options import HINTS
 from kubeflow_volcano.validators.run.runner import validate
 from kubeflow_volcano.validators.run.selection import select
 
@@ -36,7 +37,7 @@ def main(arguments: Sequence[str] | None = None, program: str = PROGRAM, *, only
         return _COMMANDS[parsed.command](parsed)
     except ProblemsError as error:
         for problem in error.problems:
-            sys.stderr.write(f"{problem}\n")
+            sys.stderr.write(f"{problem.hinted(HINTS)}\n")
         return error.exit_code
     except KeyboardInterrupt:  # before the run began, or after it ended
         return Exit.INTERRUPTED

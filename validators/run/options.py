@@ -10,6 +10,7 @@ from typing import Any
 from kubeflow_volcano.catalog.gangs import GANG_SCHEDULERS, VOLCANO
 from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
 from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.credentials import NO_CREDENTIALS
 from kubeflow_volcano.cluster.applied_objects import parse_document
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.cluster.volcano import scheduler_ref
@@ -24,7 +25,10 @@ from kubeflow_volcano.validators.run.recognising import beside_operators, releas
 from kubeflow_volcano.validators.subjects.gang.operators import TRAINING
 from kubeflow_volcano.validators.subjects.gang.recognition import recognise_gang
 
-__all__ = ["AUTO", "LONGEST_WINDOW", "Options", "expectations_of", "login_of", "validate_options"]
+__all__ = ["AUTO", "HINTS", "LONGEST_WINDOW", "Options", "expectations_of", "login_of", "validate_options"]
+
+HINTS = {NO_CREDENTIALS: "Options are --kubeconfig and --context, variables kubeflow_kubeconfig and kubeflow_context."}
+"""Which options help against a problem, by its reason."""
 
 AUTO = "auto"
 """The release, or the gang scheduler, is read from the cluster."""

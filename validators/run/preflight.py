@@ -27,6 +27,7 @@ from kubeflow_volcano.validators.reading.collect import unread
 from kubeflow_volcano.validators.report import files
 from kubeflow_volcano.validators.report.document import Report
 from kubeflow_volcano.validators.run.judging import Judging
+from kubeflow_volcano.validators.run.options import HINTS
 from kubeflow_volcano.validators.run.selection import select, waivers
 
 __all__ = ["Options", "preflight", "repairs"]
@@ -130,7 +131,7 @@ def _with_cluster(options: Options, facts: Facts) -> Facts:
     try:
         cluster = Cluster.connect(options.kubeconfig, options.context, user_agent="kubeflow-volcano-preflight")
     except ProblemsError as error:
-        first = error.problems[0]
+        first = error.problems[0].hinted(HINTS)
         return replace(facts, unread={"cluster": Unread("Unreachable", first.found, first.todo)})
     version = cluster.version.get("gitVersion", "")
     asked = replace(facts.inventory, kubernetes=version) if facts.inventory and version else facts.inventory

@@ -18,7 +18,7 @@ from kubeflow_volcano.validators.reading.collect import unread
 from kubeflow_volcano.validators.report import baseline, files
 from kubeflow_volcano.validators.report.document import Report
 from kubeflow_volcano.validators.run.judging import Judging
-from kubeflow_volcano.validators.run.options import Options, validate_options
+from kubeflow_volcano.validators.run.options import HINTS, Options, validate_options
 from kubeflow_volcano.validators.run.passes import Reached, passes
 from kubeflow_volcano.validators.run.selection import select, waivers
 
@@ -84,7 +84,8 @@ def validate(
 
 def _cause(error: Exception) -> tuple[str, str, str]:
     if isinstance(error, Unreachable):
-        return "Unreachable", error.problems[0].found, error.problems[0].todo
+        problem = error.problems[0].hinted(HINTS)
+        return "Unreachable", problem.found, problem.todo
     if isinstance(error, ApiError):
         found = unread("the API server", error)
         return found.reason, found.message, found.todo

@@ -17,6 +17,7 @@ from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.foreign import read_json
 
 __all__ = [
+    "ATOMIC",
     "REPLICAS",
     "Pointer",
     "as_pointer",
@@ -33,6 +34,9 @@ Pointer: TypeAlias = tuple[str, ...]
 """The parts of a JSON Pointer (RFC 6901): `("spec", "replicas")` for `/spec/replicas`."""
 
 REPLICAS: Pointer = ("spec", "replicas")
+
+ATOMIC = "has one owner as a whole"
+"""What the message says of a field whose parts cannot be left to others."""
 
 
 def as_pointer(text: str) -> Pointer:
@@ -156,8 +160,7 @@ def _owned(live: Object, declared: Any, manager: str, pointer: Pointer) -> Seque
     for part in pointer:
         if steps and not fields:
             text, whole = as_text(pointer), as_text(pointer[: len(steps)])
-            words = f"{text} cannot be left to others alone, as {whole} has one owner as a whole: name {whole}"
-            raise ApiError(0, "Atomic", f"{words} in kubeflow_ceded_fields")
+            raise ApiError(0, "Atomic", f"{text} cannot be left to others alone: {whole} {ATOMIC}")
         if isinstance(declared, list):
             declared = declared[int(part)]
             step = next((key for key in fields if key.startswith("k:") and is_item(declared, read_json(key[2:]))), "")

@@ -26,7 +26,10 @@ from kubeflow_volcano.foreign import read_yaml
 from kubeflow_volcano.problems import Problem, Unreachable
 from kubeflow_volcano.redaction import without_logins
 
-__all__ = ["Credentials", "load"]
+__all__ = ["NO_CREDENTIALS", "Credentials", "load"]
+
+NO_CREDENTIALS = "NoCredentials"
+"""Reason: there is no such kubeconfig or context, or it cannot be used."""
 
 _CONNECTIONS = 32
 
@@ -186,8 +189,7 @@ def _chosen() -> list[Path]:
 def _absent(kubeconfig: Path | None) -> str:
     """Which file does not exist, and what chose it; empty if at least one exists."""
     if kubeconfig:
-        named = "--kubeconfig or kubeflow_kubeconfig names it"
-        return "" if kubeconfig.expanduser().exists() else f"the file {kubeconfig} does not exist; {named}"
+        return "" if kubeconfig.expanduser().exists() else f"the file {kubeconfig}, which was asked for, does not exist"
     files = _chosen()
     if any(file.exists() for file in files):
         return ""
@@ -218,5 +220,6 @@ def _unusable(origin: str, cause: str) -> Problem:
     return Problem(
         f"no usable credentials ({origin}): {cause.rstrip('.')}.",
         "a readable kubeconfig whose context exists.",
-        "set the file with --kubeconfig (or the variable kubeflow_kubeconfig), and the context with --context.",
+        "name a kubeconfig that exists and can be read, and a context that it has.",
+        NO_CREDENTIALS,
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -140,8 +139,8 @@ def _outcome(result: ApplyResult) -> dict[str, Any]:
         "changes": [
             {**item.as_dict(), "reason": item.reason} for item in result.outcomes if item.action is not Action.UNCHANGED
         ],
-        "problems": [asdict(problem) for problem in result.problems],
-        "warnings": [asdict(problem) for problem in result.warnings],
+        "problems": [problem.as_dict() for problem in result.problems],
+        "warnings": [problem.as_dict() for problem in result.warnings],
         "seconds": round(result.seconds, 1),
     }
 

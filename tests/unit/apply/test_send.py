@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.apply.problems import problem_of
+from kubeflow_volcano.apply.problems import CONFLICTING_FIELDS, problem_of
 from kubeflow_volcano.apply.result import Action, ObjectOutcome
 from kubeflow_volcano.apply.send import Applier
 from kubeflow_volcano.apply.survey import learn_kinds, survey
@@ -92,7 +92,7 @@ def test_objects_of_others_are_forced_only_if_they_are_adopted(api: Any, manager
     (outcome,) = applied(api)
     assert outcome.action is Action.FAILED
     assert [request.query["force"] for request in api.seen("PATCH", ONE)] == ["false"]
-    assert "kubeflow_adopt" in problem_of(outcome, text()).todo
+    assert problem_of(outcome, text()).reason == CONFLICTING_FIELDS
 
     api.on("PUT", ONE, live(api, "0", manager=FIELD_MANAGER))
     api.on("PATCH", ONE, live(api))
@@ -139,8 +139,8 @@ def test_fields_that_somebody_else_meant_are_refused(api: Any, manager: str) -> 
     assert len(api.seen("PATCH", ONE)) == 1
     problem = problem_of(outcome, text())
     assert manager in problem.found
-    entry = "[{kind: ConfigMap, namespace: ns, name: one, paths: [/data/a]}]"
-    assert problem.todo.startswith(f"leave the fields to that manager: kubeflow_ceded_fields: {entry}; or set the same")
+    assert problem.reason == CONFLICTING_FIELDS
+    assert problem.details == {"fields": "[{kind: ConfigMap, namespace: ns, name: one, paths: [/data/a]}]"}
     assert "kubectl patch ConfigMap one -n ns" in problem.todo
 
 

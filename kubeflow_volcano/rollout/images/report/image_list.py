@@ -41,8 +41,8 @@ class ImagesReport:
             "count": len(self.entries),
             "covered": sum(item.use.covered for item in self.entries),
             "documentation": list(self.documentation),
-            "problems": [asdict(problem) for problem in self.problems],
-            "warnings": [asdict(problem) for problem in self.warnings],
+            "problems": [problem.as_dict() for problem in self.problems],
+            "warnings": [problem.as_dict() for problem in self.warnings],
         }
 
     @property
