@@ -23,13 +23,13 @@ from kubeflow_volcano.rollout.manifests.pruning import prune
 from kubeflow_volcano.rollout.manifests.remote_bases import with_local_bases
 from kubeflow_volcano.rollout.manifests.render import Renderer
 from kubeflow_volcano.rollout.manifests.sources import Sources, variable_of
+from kubeflow_volcano.rollout.patches.environment import for_environment
 from kubeflow_volcano.rollout.patches.namespaces import missing_namespaces
 from kubeflow_volcano.rollout.patches.own import overruled, with_own_patches
-from kubeflow_volcano.rollout.patches.pods.order import for_environment
 from kubeflow_volcano.rollout.patches.table import patched
 from kubeflow_volcano.rollout.patches.upstream import fill_joint_values, replace_apis
 from kubeflow_volcano.rollout.settings.settings import Settings
-from kubeflow_volcano.rollout.storage.static_volumes import objects_of
+from kubeflow_volcano.rollout.storage.static_volumes import objects_of, static_volumes
 
 __all__ = ["Desired", "desired", "render_upstream"]
 
@@ -87,7 +87,7 @@ def desired(
             done[name] = patched(objects, name, settings) if objects else ()
             problems += overruled(name, settings, objects, done[name])
     if "local-path" in done and not done["local-path"]:
-        done["local-path"] = objects_of(settings)
+        done["local-path"] = objects_of(static_volumes(settings.storage, settings.components))
     if problems:
         raise InvalidInput(problems)
     namespaces = missing_namespaces(components, done, settings)

@@ -17,7 +17,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.progress import Progress, silent
 from kubeflow_volcano.rollout.access.requirements import unmet_access
-from kubeflow_volcano.rollout.account.stored import with_account
+from kubeflow_volcano.rollout.account.stored import account_of_cluster
 from kubeflow_volcano.rollout.desired import Desired, collecting, desired, render_upstream
 from kubeflow_volcano.rollout.gang.rights import missing_rights
 from kubeflow_volcano.rollout.gang.wiring import OPERATORS, wiring_objects
@@ -42,6 +42,7 @@ from kubeflow_volcano.rollout.settings.kubernetes_range import require_kubernete
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.state.store import NAMESPACE
 from kubeflow_volcano.rollout.storage import default_class as storage
+from kubeflow_volcano.rollout.storage.static_volumes import static_volumes
 from kubeflow_volcano.rollout.versions.installed import installed_versions, remains
 from kubeflow_volcano.rollout.versions.judge import require_upgrade
 
@@ -90,7 +91,8 @@ def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, 
             ):
                 progress(f"note: {line}")
         with collecting(problems):
-            settings = with_account(cluster, settings, scope.components)
+            account = account_of_cluster(cluster, settings.user, settings.users, scope.components)
+            settings = replace(settings, account=account)
         if settings.proxy:
             settings = _with_addresses(cluster, settings, progress)
         found = _desired(settings, scope, problems, progress)
@@ -106,13 +108,13 @@ def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, 
             )
             problems += unmet_needs(cluster, settings, found.parts, _of_others(settings), progress)
             problems += unmet_domain(cluster, found.parts, progress)
-            problems += unmet_access(cluster, settings, found.parts)
-            problems += unmet_placement(cluster, settings, found.parts)
-            problems += unmet_claims(cluster, settings, found.parts)
+            problems += unmet_access(cluster, settings.access, found.parts)
+            problems += unmet_placement(cluster, settings.placement, found.parts)
+            problems += unmet_claims(cluster, settings.claims, settings.ceded, found.parts)
             problems += refused_pods(cluster, settings, found.parts, progress)
             of_dex = undeclared(cluster, found.parts)
             problems += of_dex.problems()
-            problems += unmet_teams(cluster, settings, found.parts)
+            problems += unmet_teams(cluster, settings.profiles, settings.existing, found.parts)
             for email in of_dex.leaving_users:
                 progress(f"note: {email} is in no kubeflow_users any more and loses the login; namespaces stay")
             problems += _cluster_problems(cluster, settings, scope, found, check=check, progress=progress)
@@ -139,7 +141,7 @@ def _added(cluster: Cluster, parts: Parts, settings: Settings) -> Parts:
     spaces |= {"", NAMESPACE}
     return {
         name: with_pull_secrets(
-            name, [obj for obj in objects if obj["metadata"].get("namespace", "") in spaces], settings
+            name, [obj for obj in objects if obj["metadata"].get("namespace", "") in spaces], settings.credentials
         )
         for name, objects in settings.added.items()
     }
@@ -188,7 +190,8 @@ def _cluster_problems(
             validate_queues(cluster, settings.scheduling, found.parts[VOLCANO.name])
     with collecting(problems):
         if "local-path" in {*found.parts, *settings.existing}:
-            storage.require_usable(cluster, settings, found.parts.get("local-path", ()))
+            volumes = static_volumes(settings.storage, settings.components)
+            storage.require_usable(cluster, volumes, found.parts.get("local-path", ()))
     problems += _missing_images(settings, found, progress)
     if scheduler := gang_scheduler(settings.gang_scheduler):
         for part in scope.parts:

@@ -9,7 +9,7 @@ from kubeflow_volcano.apply.engine import Engine
 from kubeflow_volcano.apply.problems import not_ready, refusal
 from kubeflow_volcano.apply.result import ApplyResult
 from kubeflow_volcano.apply.schedule import lock_lost
-from kubeflow_volcano.catalog.gangs import VOLCANO
+from kubeflow_volcano.catalog.gangs import VOLCANO, gang_scheduler
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
@@ -18,7 +18,7 @@ from kubeflow_volcano.cluster.watch.waiting import wait_ready
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
-from kubeflow_volcano.rollout.account.stored import keep_password
+from kubeflow_volcano.rollout.account.stored import keep_password, kubectl
 from kubeflow_volcano.rollout.gang.handover import wait_for_former_pods
 from kubeflow_volcano.rollout.gang.replicas import delete_unused_companions
 from kubeflow_volcano.rollout.gang.wiring import OPERATORS, operator_deployment, restart_older_operators
@@ -107,7 +107,8 @@ def _locked(cluster: Cluster, engine: Engine, prepared: Prepared, progress: Prog
     ensure_namespace(cluster, prepared.settings.namespace_labels)
     with Lock(cluster, progress, engine.deadline.expire) as lock:
         engine.lost = lock.lost
-        keep_password(cluster, prepared.settings, progress)
+        settings = prepared.settings
+        keep_password(cluster, settings.account, kubectl(settings.kubeconfig, settings.context), progress)
         stale = _apply(engine, prepared)
         stale.record()
         result = engine.result()
@@ -148,7 +149,7 @@ def _finish(engine: Engine, prepared: Prepared) -> None:
     declared = [(part, operator_deployment(part, prepared.desired.parts[part.name])) for part in operators]
     unready = engine.result().unready
     ready = [(part, obj) for part, obj in declared if Ref.of(obj) not in unready]
-    restart_older_operators(engine, settings, ready)
+    restart_older_operators(engine, gang_scheduler(settings.gang_scheduler), ready)
     wait_for_former_pods(engine, [obj for _, obj in ready])
 
 

@@ -27,7 +27,14 @@ class ActionModule(Action):
         choice = Choice(tuple(arguments["kinds"]), tuple(arguments["exclude"]), arguments["allow_rights"])
         cluster = Cluster.connect(settings.kubeconfig, settings.context)
         with interruptible():  # releases the lock
-            done = restore(cluster, backup, Platform.of(settings), choice, check=self.check_mode, progress=show)
+            done = restore(
+                cluster,
+                backup,
+                Platform.of(settings.known_components, settings.volcano_namespace),
+                choice,
+                check=self.check_mode,
+                progress=show,
+            )
         for warning in done.warnings:
             warn(warning)
         show(done.summary())

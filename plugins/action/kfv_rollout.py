@@ -9,9 +9,9 @@ from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action i
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.scheduled import with_schedule
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.experiment.interruption import interruptible
-from kubeflow_volcano.rollout.access.way_in import way_in
 from kubeflow_volcano.rollout.run import roll_out
 from kubeflow_volcano.rollout.scope import scope_of
+from kubeflow_volcano.rollout.way_in import way_in
 
 
 class ActionModule(Action):

@@ -12,10 +12,10 @@ from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.schedule
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.experiment.interruption import interruptible
 from kubeflow_volcano.problems import InvalidInput, Problem
-from kubeflow_volcano.rollout.access.way_in import way_in
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.upgrade.document import finished, foretell, require_idle, upgrade
 from kubeflow_volcano.rollout.upgrade.report import summary, write
+from kubeflow_volcano.rollout.way_in import way_in
 
 
 class ActionModule(Action):

@@ -74,7 +74,7 @@ class ActionModule(Action):
         """Directories of this host's static volumes, each with owner and mode."""
         node = node_name(self.host, self.variables)
         found = []
-        for volume in static_volumes(settings):
+        for volume in static_volumes(settings.storage, settings.components):
             if volume.node == node:
                 uid, gid, mode = volume.owner
                 place = posixpath.join(path, volume.folder)

@@ -12,9 +12,9 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.access.requirements import unmet_access
-from kubeflow_volcano.rollout.access.way_in import way_in
 from kubeflow_volcano.rollout.patches.table import patched
 from kubeflow_volcano.rollout.settings.settings import parse
+from kubeflow_volcano.rollout.way_in import way_in
 
 HOST = "kf.example.org"
 WAYS: dict[str, dict[str, Any]] = {
@@ -109,7 +109,9 @@ def test_what_this_cluster_lacks_is_refused_and_the_end_of_a_run_reads_from_it(
     port = parse({"kubeflow_profile": "full", **WAYS["node-port"], "kubeflow_node_port": 31399, **issuer})
     secret = {"kubeflow_tls": "secret", "kubeflow_tls_secret": f"no-{namespace}"}
     balancer = parse({"kubeflow_profile": "full", **WAYS["load-balancer"], **secret})
-    found = [str(item) for settings in (ingress, port, balancer) for item in unmet_access(cluster, settings, parts)]
+    found = [
+        str(item) for settings in (ingress, port, balancer) for item in unmet_access(cluster, settings.access, parts)
+    ]
     assert [text.partition(". ")[0] for text in found] == [
         f"Found: no ClusterIssuer no-{namespace} of kubeflow_tls_issuer",
         "Found: kubeflow_ingress_class is none-such, of which the cluster has none",

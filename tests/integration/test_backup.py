@@ -25,7 +25,8 @@ from tests.waiting import until
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
 NAME = "kfv-test-backup"
-PLATFORM = Platform.of(parse({}))
+SETTINGS = parse({})
+PLATFORM = Platform.of(SETTINGS.known_components, SETTINGS.volcano_namespace)
 SPACE = Ref("v1", "Namespace", "", NAME)
 QUEUE = Ref("scheduling.volcano.sh/v1beta1", "Queue", "", NAME)
 JOB = Ref("kubeflow.org/v1", "PyTorchJob", NAME, "waits")

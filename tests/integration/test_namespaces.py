@@ -91,7 +91,7 @@ def test_a_policy_that_wants_a_label_is_told_and_met(tenancy: Cluster) -> None:
 def test_a_namespace_without_an_owner_stands_in_the_way_of_the_profile(cluster: Cluster) -> None:
     settings = parse({"kubeflow_user_namespace": "kfv-test-none"})
     components = [settings.component("user-namespace")]
-    assert list(validate_profile_owner(cluster, settings, components)) == []
+    assert list(validate_profile_owner(cluster, settings.user, components)) == []
     taken = replace(settings, user=replace(settings.user, namespace="default"))
-    (problem,) = validate_profile_owner(cluster, taken, components)
+    (problem,) = validate_profile_owner(cluster, taken.user, components)
     assert "namespace default exists and has no annotation owner" in problem.found

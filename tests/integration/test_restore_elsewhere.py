@@ -105,7 +105,8 @@ def test_work_moves_to_a_later_kubernetes_and_a_later_kubeflow(tmp_path: Path) -
         prepare_storage(cluster)
         result, _ = roll_out(cluster, tools, release)
         assert not result.problems, result.problems
-        platform = Platform.of(parse({"kubeflow_release": release}))
+        settings = parse({"kubeflow_release": release})
+        platform = Platform.of(settings.known_components, settings.volcano_namespace)
         with ThreadPoolExecutor(1) as pool:
             controller = pool.submit(make_namespace, cluster)
             done = restore(cluster, files.read(place), platform, Choice(), check=False, progress=silent)

@@ -27,7 +27,7 @@ from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from kubeflow_volcano.rollout.storage.local_path import DEFAULT_CLASS
-from kubeflow_volcano.rollout.storage.static_volumes import STATIC_CLASS, objects_of
+from kubeflow_volcano.rollout.storage.static_volumes import STATIC_CLASS, objects_of, static_volumes
 from kubeflow_volcano.validators.run.runner import Options, validate
 from tests.integration.rolling import roll_out
 from tests.waiting import until
@@ -208,7 +208,7 @@ def static(cluster: Cluster, variables: dict[str, Any], node: str, without_defau
     make = "cd /data && for d in kubeflow_mysql-pv-claim kubeflow_minio-pvc; do mkdir $d && chmod 0770 $d; done"
     script(cluster, node, f"{make} && chown 999:999 kubeflow_mysql-pv-claim", base)
     yield settings
-    for obj in objects_of(settings):
+    for obj in objects_of(static_volumes(settings.storage, settings.components)):
         remove(cluster, Ref.of(obj))
     script(cluster, node, "rm -rf /data/tests", {"hostPath": {"path": str(Path(BASE).parent)}})
 
@@ -234,7 +234,7 @@ def test_a_node_that_the_cluster_does_not_have_is_refused(
 def test_each_claim_gets_the_volume_that_was_made_for_it_and_its_consumer_writes(
     cluster: Cluster, static: Settings, node: str
 ) -> None:
-    for obj in objects_of(static):
+    for obj in objects_of(static_volumes(static.storage, static.components)):
         remove(cluster, Ref.of(obj))
     names = {STATIC_CLASS, "kubeflow-volcano-kubeflow-mysql-pv-claim", "kubeflow-volcano-kubeflow-minio-pvc"}
     assert rolled(cluster, static, check=True) == dict.fromkeys(names, Action.CREATED)

@@ -21,10 +21,10 @@ from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
-from kubeflow_volcano.rollout.access.way_in import way_in
 from kubeflow_volcano.rollout.account.sign_in import decoded
 from kubeflow_volcano.rollout.people.by_hand import LIVE
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
+from kubeflow_volcano.rollout.way_in import way_in
 from tests.integration.rolling import own_sources, roll_out
 from tests.places import UPSTREAM
 from tests.waiting import until

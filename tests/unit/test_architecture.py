@@ -89,7 +89,7 @@ FLOORS: Mapping[str, Sequence[set[str]]] = {
         {"account", "others", "queues", "storage"},
         {"access", "gang", "people"},
         {"patches"},
-        {"scope", "desired", "requirements"},
+        {"scope", "desired", "requirements", "way_in"},
         {"versions"},
         {"backup", "prepare"},
         {"running", "stale"},

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kubeflow_volcano.cluster.objects import Object
-from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.rollout.settings.access import AccessSettings
 
 __all__ = ["application_cookies", "session_cookie"]
 
@@ -23,17 +23,16 @@ _SESSION = "OAUTH2_PROXY_COOKIE_SECURE"
 """Upstream's value is false."""
 
 
-def application_cookies(objects: list[Object], settings: Settings) -> None:
+def application_cookies(objects: list[Object], access: AccessSettings) -> None:
     """Give the cookies of an application the Secure flag if browsers use https, and none if the inventory says so."""
-    access = settings.access
     if access.encrypted or not access.secure_cookies:
         for container in _containers(objects):
             _set(container, _APPLICATION, "true" if access.secure_cookies else "false")
 
 
-def session_cookie(objects: list[Object], settings: Settings) -> None:
+def session_cookie(objects: list[Object], access: AccessSettings) -> None:
     """Give the session cookie of oauth2-proxy the Secure flag, if browsers use https."""
-    if settings.access.encrypted and settings.access.secure_cookies:
+    if access.encrypted and access.secure_cookies:
         for container in _containers(objects):
             _set(container, _SESSION, "true")
 

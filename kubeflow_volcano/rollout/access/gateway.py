@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from kubeflow_volcano.cluster.objects import Object, Ref, named
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.settings.access import OWN_CERTIFICATE, AccessSettings
-from kubeflow_volcano.rollout.settings.settings import Settings
 
 __all__ = ["NAMESPACE", "SELF_SIGNING", "SERVICE", "admit_traffic", "publish", "serve"]
 
@@ -31,13 +30,12 @@ _POD_PORTS = (8080, 8443)
 """Where the pods of the gateway serve ports 80 and 443 of the Service."""
 
 
-def publish(objects: list[Object], settings: Settings) -> None:
+def publish(objects: list[Object], access: AccessSettings) -> None:
     """Give the gateway's Service the type that publishes it, and the node port if the inventory names one.
 
     Raises:
         InvalidInput: the manifests lack the Service or its port.
     """
-    access = settings.access
     if access.mode not in _TYPES:
         return
     service = named(objects, SERVICE.kind, SERVICE.name)
@@ -56,13 +54,12 @@ def publish(objects: list[Object], settings: Settings) -> None:
         ports[0]["nodePort"] = access.node_port
 
 
-def serve(objects: list[Object], settings: Settings) -> None:
+def serve(objects: list[Object], access: AccessSettings) -> None:
     """Add the certificate, and where it is used: a server of Kubeflow's Gateway, or an Ingress.
 
     Raises:
         InvalidInput: the manifests lack Kubeflow's Gateway.
     """
-    access = settings.access
     if access.issued:
         objects.extend(_certificate(access))
     if access.mode == "ingress":
@@ -86,12 +83,12 @@ def serve(objects: list[Object], settings: Settings) -> None:
         gateway["spec"]["servers"] = [*others, server]
 
 
-def admit_traffic(objects: list[Object], settings: Settings) -> None:
+def admit_traffic(objects: list[Object], access: AccessSettings) -> None:
     """Let clients reach the gateway where upstream's network policies isolate its namespace, as in 26.03.
 
     Where no policy selects the gateway, a policy of ours would be the first to isolate it.
     """
-    if settings.access.published and any(obj["kind"] == "NetworkPolicy" for obj in objects):
+    if access.published and any(obj["kind"] == "NetworkPolicy" for obj in objects):
         ports = [{"protocol": "TCP", "port": port} for port in _POD_PORTS]
         objects.append(
             {

@@ -9,7 +9,6 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.access.gateway import NAMESPACE, SERVICE
 from kubeflow_volcano.rollout.settings.access import GATEWAY, ISTIO, AccessSettings
-from kubeflow_volcano.rollout.settings.settings import Settings
 
 __all__ = ["unmet_access"]
 
@@ -18,13 +17,12 @@ _ISSUERS = "cert-manager.io/v1"
 _KEYS = ("tls.crt", "tls.key")
 
 
-def unmet_access(cluster: Cluster, settings: Settings, parts: Mapping[str, Sequence[Object]]) -> Iterator[Problem]:
+def unmet_access(cluster: Cluster, access: AccessSettings, parts: Mapping[str, Sequence[Object]]) -> Iterator[Problem]:
     """Problems of certificate, Ingress and node port of a roll-out of `parts`.
 
     Raises:
         ApiError: the API server refuses a question.
     """
-    access = settings.access
     if not access.published:
         return
     if GATEWAY in parts:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from pathlib import Path
 
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.cluster.api.client import Cluster
@@ -18,11 +18,13 @@ from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.account.first_user import Known, account_for
 from kubeflow_volcano.rollout.account.sign_in import HASH_KEY, PASSWORDS, decoded, encoded, hashes_of
-from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.rollout.settings.people.users import User
+from kubeflow_volcano.rollout.settings.user import Account, UserSettings
 from kubeflow_volcano.rollout.state.store import LABELS, NAMESPACE, create_once
 
 __all__ = [
     "SECRET",
+    "account_of_cluster",
     "keep_password",
     "kept_password",
     "kubectl",
@@ -30,7 +32,6 @@ __all__ = [
     "reads_account",
     "validate_owner",
     "validate_profile_owner",
-    "with_account",
 ]
 
 SECRET = Ref("v1", "Secret", NAMESPACE, "first-user")
@@ -50,23 +51,27 @@ def reads_account(components: Iterable[Component]) -> bool:
     return any(part.name in _READERS for part in components)
 
 
-def reading_command(settings: Settings) -> str:
-    """The command that prints the random password."""
+def reading_command(kubectl: str) -> str:
+    """The command that prints the random password, from the beginning of one."""
     return (
-        f"{kubectl(settings)} -n {SECRET.namespace} get secret {SECRET.name} "
-        "-o jsonpath='{.data.password}' | base64 -d; echo"
+        f"{kubectl} -n {SECRET.namespace} get secret {SECRET.name} -o jsonpath='{{.data.password}}' | base64 -d; echo"
     )
 
 
-def kubectl(settings: Settings) -> str:
-    """The beginning of a command for a person: kubectl with the inventory's kubeconfig and context."""
-    file = f" --kubeconfig {shlex.quote(str(settings.kubeconfig))}" if settings.kubeconfig else ""
-    context = f" --context {shlex.quote(settings.context)}" if settings.context else ""
-    return f"kubectl{file}{context}"
+def kubectl(kubeconfig: Path | None, context: str | None) -> str:
+    """The beginning of a command for a person: kubectl with that kubeconfig and context."""
+    words = ["kubectl"]
+    if kubeconfig:
+        words += ["--kubeconfig", shlex.quote(str(kubeconfig))]
+    if context:
+        words += ["--context", shlex.quote(context)]
+    return " ".join(words)
 
 
-def with_account(cluster: Cluster, settings: Settings, components: Sequence[Component]) -> Settings:
-    """The settings with the account that the cluster has, else a new one, if one of the components reads it.
+def account_of_cluster(
+    cluster: Cluster, user: UserSettings, users: Sequence[User], components: Sequence[Component]
+) -> Account | None:
+    """The account that the cluster has, else a new one; None if none of the components reads it.
 
     Changes nothing: `keep_password` does, once the roll-out may change the cluster.
 
@@ -75,8 +80,8 @@ def with_account(cluster: Cluster, settings: Settings, components: Sequence[Comp
         ApiError: the API server refuses a question.
     """
     if not reads_account(components):
-        return settings
-    if problems := [*validate_profile_owner(cluster, settings, components)]:
+        return None
+    if problems := [*validate_profile_owner(cluster, user, components)]:
         raise InvalidInput(problems)
     kept, passwords = _texts(cluster, SECRET), _texts(cluster, Ref("v1", "Secret", _AUTH, PASSWORDS))
     known = Known(
@@ -85,10 +90,10 @@ def with_account(cluster: Cluster, settings: Settings, components: Sequence[Comp
         _texts(cluster, _CLIENT).get(_CLIENT_KEY),
         hashes_of(passwords),
     )
-    return replace(settings, account=account_for(settings.user, known, settings.users))
+    return account_for(user, known, users)
 
 
-def keep_password(cluster: Cluster, settings: Settings, progress: Progress) -> None:
+def keep_password(cluster: Cluster, account: Account | None, kubectl: str, progress: Progress) -> None:
     """Keep a random password in its Secret before Dex gets its hash, and print how to read it.
 
     Without a random password the Secret is deleted: it would contain one that is no longer valid.
@@ -96,7 +101,6 @@ def keep_password(cluster: Cluster, settings: Settings, progress: Progress) -> N
     Raises:
         ApiError: the Secret may not be written.
     """
-    account = settings.account
     if account is None:
         return
     live = cluster.get(SECRET)
@@ -111,7 +115,7 @@ def keep_password(cluster: Cluster, settings: Settings, progress: Progress) -> N
         made: Object = {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "type": "Opaque", "data": data}
         if live or create_once(cluster, made) is None:
             cluster.patch(SECRET, {"data": data})
-    progress(f"sign in as {account.email}; this prints the password: {reading_command(settings)}")
+    progress(f"sign in as {account.email}; this prints the password: {reading_command(kubectl)}")
 
 
 def kept_password(cluster: Cluster, email: str) -> str:
@@ -124,13 +128,12 @@ def kept_password(cluster: Cluster, email: str) -> str:
     return kept.get("password", "") if kept.get("email") == email else ""
 
 
-def validate_profile_owner(cluster: Cluster, settings: Settings, components: Iterable[Component]) -> Iterator[Problem]:
+def validate_profile_owner(cluster: Cluster, user: UserSettings, components: Iterable[Component]) -> Iterator[Problem]:
     """A namespace with the profile's name and another owner: the profile controller does not touch it.
 
     Raises:
         ApiError: the API server refuses a question.
     """
-    user = settings.user
     if any(part.name == "user-namespace" for part in components):
         yield from validate_owner(cluster, user.namespace, user.email, "set kubeflow_user_namespace to a new name")
 

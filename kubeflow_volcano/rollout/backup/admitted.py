@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.cluster.objects import Object, Ref, group_of
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.account.stored import SECRET
 from kubeflow_volcano.rollout.backup.selection import ROLES, STARTING_PODS, is_contributor, is_person
-from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.state.store import NAMESPACE
 from kubeflow_volcano.text import counted, few
 
@@ -37,15 +37,14 @@ class Platform:
     namespaces: frozenset[str]
 
     @classmethod
-    def of(cls, settings: Settings) -> Platform:
-        """The platform of an inventory, whether its components are chosen or not."""
-        parts = [*settings.release.components.values(), settings.volcano, settings.scheduler_plugins]
+    def of(cls, parts: Collection[Component], volcano_namespace: str) -> Platform:
+        """The platform of components, whether they are chosen or not."""
         crds: dict[str, tuple[str, ...]] = {}
         for part in parts:
             for name in part.crds:
                 crds[name] = (*crds.get(name, ()), part.name)
         spaces = {name for part in parts for name in part.namespaces}
-        return cls(crds, frozenset({*spaces, settings.volcano_namespace, NAMESPACE, *_SYSTEM} - {""}))
+        return cls(crds, frozenset({*spaces, volcano_namespace, NAMESPACE, *_SYSTEM} - {""}))
 
     def bringing(self, kind: str, group: str) -> list[str]:
         """The components that bring a kind; by its name, because a cluster that does not serve it names no plural."""

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from kubeflow_volcano.apply.engine import Engine
 from kubeflow_volcano.apply.problems import refusal
 from kubeflow_volcano.apply.restart import RESTARTED_FOR, restart
-from kubeflow_volcano.catalog.gangs import GangScheduler, gang_scheduler
+from kubeflow_volcano.catalog.gangs import GangScheduler
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.catalog.operator import COMPONENT, era_of, version_of_image
 from kubeflow_volcano.cluster.api.client import Cluster
@@ -23,7 +23,6 @@ from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.gang.pods import pods_of
 from kubeflow_volcano.rollout.gang.replicas import companions_of
 from kubeflow_volcano.rollout.gang.trainer import RUNTIME_KINDS
-from kubeflow_volcano.rollout.settings.settings import Settings
 
 __all__ = ["OPERATORS", "operator_deployment", "podgroup_crd", "restart_older_operators", "wiring_objects"]
 
@@ -68,25 +67,26 @@ def podgroup_crd(scheduler: GangScheduler) -> Ref:
     return Ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", scheduler.podgroups)
 
 
-def restart_older_operators(run: Engine, settings: Settings, operators: Iterable[tuple[Component, Object]]) -> None:
+def restart_older_operators(
+    run: Engine, scheduler: GangScheduler | None, operators: Iterable[tuple[Component, Object]]
+) -> None:
     """Restart each operator (given with its declared Deployment) whose pods are older than the PodGroup CRD; wait."""
-    scheduler = gang_scheduler(settings.gang_scheduler)
     try:
         for part, declared in operators if scheduler else ():
             live = run.cluster.get(Ref.of(declared))
-            if live and scheduler and _checks_crd_once(part, declared, settings) and not _is_changed(run, live):
+            if live and scheduler and _checks_crd_once(part, declared) and not _is_changed(run, live):
                 _restart_if_older(run, live, scheduler)
     except ApiError as error:
         run.add_problem(refusal(run.cluster, error))
 
 
-def _checks_crd_once(part: Component, deployment: Object, settings: Settings) -> bool:
+def _checks_crd_once(part: Component, deployment: Object) -> bool:
     """Whether it looks for the CRD only at its start: Trainer, and the training operator since 1.6."""
     if part.name != COMPONENT:
         return True
     containers = deployment["spec"]["template"]["spec"]["containers"]
     image = next((item["image"] for item in containers if item["name"] == COMPONENT), "")
-    return era_of(version_of_image(image) or settings.component(COMPONENT).version).missing_crd != "tolerated"
+    return era_of(version_of_image(image) or part.version).missing_crd != "tolerated"
 
 
 def _is_changed(run: Engine, deployment: Object) -> bool:

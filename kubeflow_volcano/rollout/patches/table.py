@@ -22,7 +22,9 @@ from kubeflow_volcano.rollout.patches.volcano import configure_scheduling, scope
 from kubeflow_volcano.rollout.people.connectors import add_connectors
 from kubeflow_volcano.rollout.people.issuer import follow_issuer
 from kubeflow_volcano.rollout.people.teams import add_teams, allow_reading_queues
+from kubeflow_volcano.rollout.settings.access import AccessSettings
 from kubeflow_volcano.rollout.settings.matrix import require_operator
+from kubeflow_volcano.rollout.settings.people.connectors import DEX
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.settings.user import Account
 from kubeflow_volcano.rollout.storage.local_path import base_directories, default_class, owners_of_volumes
@@ -113,6 +115,24 @@ def _pod_webhooks(objects: Sequence[Object], settings: Settings) -> None:
     scope_pod_webhooks(objects, settings.pod_webhooks)
 
 
+def _queues_of_teams(objects: list[Object], settings: Settings) -> None:
+    allow_reading_queues(objects, settings.profiles, settings.volcano.version)
+
+
+def _storage(objects: Sequence[Object], settings: Settings) -> None:
+    default_class(objects)
+    base_directories(objects, settings.storage)
+    owners_of_volumes(objects, (claim for part in settings.release.components.values() for claim in part.claims))
+
+
+def _teams(objects: list[Object], settings: Settings) -> None:
+    add_teams(objects, settings.profiles)
+
+
+def _connectors(objects: list[Object], settings: Settings) -> None:
+    add_connectors(objects, settings.connectors, settings.access, settings.component(DEX).version)
+
+
 def _volcano_replicas(objects: list[Object], settings: Settings) -> None:
     replicate_volcano(objects, settings.availability.volcano)
 
@@ -126,21 +146,29 @@ def _with_account(put: Callable[[list[Object], Account], None]) -> _Patch:
     return patch
 
 
+def _issuer(objects: list[Object], settings: Settings) -> None:
+    follow_issuer(objects, settings.connectors, settings.access)
+
+
+def _of_access(put: Callable[[list[Object], AccessSettings], None]) -> _Patch:
+    return lambda objects, settings: put(objects, settings.access)
+
+
 _PATCHES: dict[str, tuple[_Patch, ...]] = {
     COMPONENT: (_gang, _memory, _operator_replicas),
     "trainer": (_runtimes,),
-    "volcano": (_scheduling, allow_reading_queues, _pod_webhooks, _volcano_replicas),
-    "local-path": (default_class, base_directories, owners_of_volumes),
-    "dex": (_with_account(dex), add_connectors),
-    "oauth2-proxy": (_with_account(relying_party), session_cookie, follow_issuer),
-    "oidc-authservice": (_with_account(relying_party), follow_issuer),
+    "volcano": (_scheduling, _queues_of_teams, _pod_webhooks, _volcano_replicas),
+    "local-path": (_storage,),
+    "dex": (_with_account(dex), _connectors),
+    "oauth2-proxy": (_with_account(relying_party), _of_access(session_cookie), _issuer),
+    "oidc-authservice": (_with_account(relying_party), _issuer),
     "user-namespace": (_with_account(first_profile),),
-    "profiles": (add_teams,),
-    "istio": (publish,),
-    "istio-namespace": (admit_traffic,),
-    "kubeflow-istio-resources": (serve,),
-    "jupyter-web-app": (application_cookies,),
-    "models-web-app": (application_cookies,),
-    "tensorboards-web-app": (application_cookies,),
-    "volumes-web-app": (application_cookies,),
+    "profiles": (_teams,),
+    "istio": (_of_access(publish),),
+    "istio-namespace": (_of_access(admit_traffic),),
+    "kubeflow-istio-resources": (_of_access(serve),),
+    "jupyter-web-app": (_of_access(application_cookies),),
+    "models-web-app": (_of_access(application_cookies),),
+    "tensorboards-web-app": (_of_access(application_cookies),),
+    "volumes-web-app": (_of_access(application_cookies),),
 }

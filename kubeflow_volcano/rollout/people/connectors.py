@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import yaml
@@ -21,6 +21,7 @@ from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.cluster.objects import Object, named
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.account.sign_in import CONFIG, annotate, encoded
+from kubeflow_volcano.rollout.settings.access import AccessSettings
 from kubeflow_volcano.rollout.settings.people.connectors import (
     DEX,
     Connector,
@@ -28,7 +29,6 @@ from kubeflow_volcano.rollout.settings.people.connectors import (
     public_issuer,
     redirect_uri,
 )
-from kubeflow_volcano.rollout.settings.settings import Settings
 
 __all__ = ["MADE", "SECRETS", "add_connectors"]
 
@@ -45,15 +45,16 @@ _EXPANDS_VALUES = "2.42.0"
 _VERSION = re.compile(r"\d+(\.\d+)+")
 
 
-def add_connectors(objects: list[Object], settings: Settings) -> None:
+def add_connectors(
+    objects: list[Object], connectors: Sequence[Connector], access: AccessSettings, version: str
+) -> None:
     """Give Dex the connectors of the inventory, with their secrets in a Secret, and the issuer that they need.
 
-    A connector of the manifests with the same id is replaced.
+    A connector of the manifests with the same id is replaced. `version` is that of Dex if its image does not say it.
 
     Raises:
         InvalidInput: the manifests lack Dex's ConfigMap or Deployment.
     """
-    connectors = settings.connectors
     if not connectors:
         return
     config_map, deployment = named(objects, "ConfigMap", DEX), named(objects, "Deployment", DEX)
@@ -67,15 +68,14 @@ def add_connectors(objects: list[Object], settings: Settings) -> None:
         )
     container = _container(deployment)
     tag = version_tag(container["image"])
-    version = tag if _VERSION.fullmatch(tag) else settings.component(DEX).version
-    in_json = version_key(version) < version_key(_EXPANDS_VALUES)
+    in_json = version_key(tag if _VERSION.fullmatch(tag) else version) < version_key(_EXPANDS_VALUES)
     config = foreign.parse(config_map["data"][CONFIG].encode(), f"{CONFIG} of Dex")[0]
     secrets: dict[str, str] = {}
-    made = [_entry(item, settings, secrets, in_json=in_json) for item in connectors]
+    made = [_entry(item, access, secrets, in_json=in_json) for item in connectors]
     ids = {item.id for item in connectors}
     kept = [item for item in config.get("connectors") or () if item.get("id") not in ids]
     config["connectors"] = [*kept, *made]
-    if issuer := public_issuer(connectors, settings.access):
+    if issuer := public_issuer(connectors, access):
         config["issuer"] = issuer
     config_map["data"][CONFIG] = yaml.safe_dump(config, sort_keys=False)
     annotate(config_map["metadata"], MADE, " ".join(sorted(ids)))
@@ -87,12 +87,12 @@ def add_connectors(objects: list[Object], settings: Settings) -> None:
     annotate(template, MADE, hashlib.sha256(text.encode()).hexdigest()[:16])
 
 
-def _entry(item: Connector, settings: Settings, secrets: dict[str, str], *, in_json: bool) -> dict[str, Any]:
+def _entry(item: Connector, access: AccessSettings, secrets: dict[str, str], *, in_json: bool) -> dict[str, Any]:
     """The connector as Dex reads it; adds to `secrets` what its environment has to provide."""
     before = f"DEX_CONNECTOR_{_variable(item.id)}"
     config = dict(item.config)
     if item.redirects:
-        config["redirectURI"] = redirect_uri(settings.access)
+        config["redirectURI"] = redirect_uri(access)
     own: dict[str, str] = {}
     config = _replaced(config, "", before, own)
     secrets |= {name: json.dumps(text, ensure_ascii=False)[1:-1] if in_json else text for name, text in own.items()}

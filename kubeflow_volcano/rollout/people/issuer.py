@@ -10,13 +10,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.account.sign_in import annotate
-from kubeflow_volcano.rollout.settings.people.connectors import public_issuer
-from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.rollout.settings.access import AccessSettings
+from kubeflow_volcano.rollout.settings.people.connectors import Connector, public_issuer
 
 __all__ = ["follow_issuer"]
 
@@ -36,13 +36,13 @@ _CERTIFICATES = ("ca.crt", "tls.crt")
 """Keys of the gateway's Secret that the AuthService trusts: the authority, or a certificate that signs itself."""
 
 
-def follow_issuer(objects: list[Object], settings: Settings) -> None:
+def follow_issuer(objects: list[Object], connectors: Sequence[Connector], access: AccessSettings) -> None:
     """Let the service in front of Dex and the gateway accept tokens of its issuer, if that is the browsers' address.
 
     Raises:
         InvalidInput: the manifests do not say where the service has the issuer.
     """
-    issuer = public_issuer(settings.connectors, settings.access)
+    issuer = public_issuer(connectors, access)
     if not issuer:
         return
     for obj in objects:
@@ -59,8 +59,8 @@ def follow_issuer(objects: list[Object], settings: Settings) -> None:
         )
     for obj in _workloads(objects):
         annotate(obj["spec"]["template"].setdefault("metadata", {}), _ANNOTATION, issuer)
-        if obj["metadata"]["name"] in _AUTH_SERVICES and settings.access.encrypted:
-            _trust(obj["spec"]["template"]["spec"], settings.access.certificate)
+        if obj["metadata"]["name"] in _AUTH_SERVICES and access.encrypted:
+            _trust(obj["spec"]["template"]["spec"], access.certificate)
 
 
 def _accept(authentication: Object, issuer: str) -> None:

@@ -7,7 +7,7 @@ the dashboard shows and removes them. Its settings are in the same ConfigMap as 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kubeflow_volcano.catalog.gangs import VOLCANO
@@ -24,7 +24,6 @@ from kubeflow_volcano.rollout.settings.people.profiles import (
     priority_class_of,
     queue_of,
 )
-from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.settings.volcano import quantities
 
 __all__ = ["MAKERS", "add_teams", "allow_reading_queues", "unmet_teams"]
@@ -38,16 +37,16 @@ _GATEWAY, _PIPELINES = "ISTIO_INGRESS_GATEWAY_PRINCIPAL", "KFP_UI_PRINCIPAL"
 """Since Kubeflow 1.8: who may say in the header on whose behalf they call."""
 
 
-def add_teams(objects: list[Object], settings: Settings) -> None:
+def add_teams(objects: list[Object], profiles: Sequence[Profile]) -> None:
     """Append the profiles of the inventory with their contributors, quotas, queues and priority classes.
 
     Raises:
         InvalidInput: the manifests do not say by which header users are known.
     """
-    if not settings.profiles:
+    if not profiles:
         return
     known = _configuration(objects)
-    for item in settings.profiles:
+    for item in profiles:
         if item.priority_class is not None:
             objects.append(_priority_class(item))
         objects += [_profile(item), _namespace(item)]
@@ -55,20 +54,22 @@ def add_teams(objects: list[Object], settings: Settings) -> None:
             objects += [_role_binding(item, contributor), _policy(item, contributor, known)]
 
 
-def allow_reading_queues(objects: Sequence[Object], settings: Settings) -> None:
+def allow_reading_queues(objects: Sequence[Object], profiles: Iterable[Profile], version: str) -> None:
     """Let Volcano's admission read the namespaces of teams with a queue.
 
     Its webhook looks for the annotation, but no ClusterRole of upstream allows that, up to the last version that asks.
     The webhook takes the refusal for a namespace without annotation (v1.7.0 to v1.11.2).
     """
-    names = sorted(item.name for item in settings.profiles if queue_of(item))
+    names = sorted(item.name for item in profiles if queue_of(item))
     role = named(objects, "ClusterRole", _ADMISSION)
-    if names and role and reads_queue_of_namespace(settings.volcano.version):
+    if names and role and reads_queue_of_namespace(version):
         rule = {"apiGroups": [""], "resources": ["namespaces"], "resourceNames": names, "verbs": ["get"]}
         role["rules"] = [*role["rules"], rule]
 
 
-def unmet_teams(cluster: Cluster, settings: Settings, parts: Collection[str]) -> Iterator[Problem]:
+def unmet_teams(
+    cluster: Cluster, profiles: Sequence[Profile], existing: Collection[str], parts: Collection[str]
+) -> Iterator[Problem]:
     """Namespaces that belong to others, and queues that a Volcano of others does not have.
 
     Raises:
@@ -76,10 +77,10 @@ def unmet_teams(cluster: Cluster, settings: Settings, parts: Collection[str]) ->
     """
     if PROFILES not in parts:
         return
-    for item in settings.profiles:
+    for item in profiles:
         yield from validate_owner(cluster, item.name, item.owner, "rename the profile in kubeflow_profiles")
-    wanted = {queue_of(item): item.name for item in settings.profiles if queue_of(item)}
-    if wanted and VOLCANO.name in settings.existing:
+    wanted = {queue_of(item): item.name for item in profiles if queue_of(item)}
+    if wanted and VOLCANO.name in existing:
         live = list_queues(cluster)
         for queue, name in wanted.items():
             if queue not in live:

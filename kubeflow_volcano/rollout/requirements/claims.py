@@ -7,7 +7,7 @@ plugin PersistentVolumeClaimResize). Templates of StatefulSets never change. It 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kubeflow_volcano.apply.fields.ceded import without
 from kubeflow_volcano.apply.replace import way_out
@@ -16,9 +16,9 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.pods.quantities import quantity
 from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.problems import Problem
+from kubeflow_volcano.rollout.settings.ceded import CededFields, ceded_of
 from kubeflow_volcano.rollout.patches.pods.claims import claims_in
-from kubeflow_volcano.rollout.settings.ceded import ceded_of
-from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.rollout.settings.pods.claims import ClaimSettings
 
 __all__ = ["unmet_claims"]
 
@@ -28,8 +28,10 @@ _CLASS = ("storage.k8s.io/v1", "StorageClass")
 Parts = Mapping[str, Sequence[Object]]
 
 
-def unmet_claims(cluster: Cluster, settings: Settings, parts: Parts) -> Iterator[Problem]:
-    """Problems of claims and templates that exist otherwise, and of classes that do not exist.
+def unmet_claims(
+    cluster: Cluster, asked: Mapping[str, Mapping[str, ClaimSettings]], ceded: Iterable[CededFields], parts: Parts
+) -> Iterator[Problem]:
+    """Problems of claims and templates that exist otherwise, and of classes that are `asked` for and do not exist.
 
     Raises:
         ApiError: claims, StatefulSets or classes cannot be read.
@@ -39,8 +41,8 @@ def unmet_claims(cluster: Cluster, settings: Settings, parts: Parts) -> Iterator
         return
     classes = {item["metadata"]["name"]: item for item in cluster.list(*_CLASS).items}
     own = {obj["metadata"]["name"] for objects in parts.values() for obj in objects if obj["kind"] == "StorageClass"}
-    for name in settings.claims:
-        for claim, wanted in settings.claims[name].items():
+    for name in asked:
+        for claim, wanted in asked[name].items():
             if parts.get(name) and wanted.storage_class and wanted.storage_class not in {*classes, *own}:
                 yield Problem(
                     f"kubeflow_claims.{name}.{claim} names the StorageClass {wanted.storage_class}, which is absent.",
@@ -51,7 +53,7 @@ def unmet_claims(cluster: Cluster, settings: Settings, parts: Parts) -> Iterator
     for obj, ref, live in zip(declared, refs, in_parallel(cluster.get, refs, _PARALLEL), strict=True):
         if live is None:
             continue
-        kept = without(obj, ceded_of(settings.ceded, obj))
+        kept = without(obj, ceded_of(ceded, obj))
         if obj["kind"] == "StatefulSet":
             yield from _templates(ref, kept, live)
         else:

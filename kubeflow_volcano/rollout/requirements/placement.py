@@ -13,7 +13,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.pods.taints import Setter, blocking, setter_of, taint_text, untolerated
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.patches.pods.templates import pod_spec
-from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.rollout.settings.pods.placement import PlacementSettings
 
 __all__ = ["unmet_placement"]
 
@@ -24,15 +24,15 @@ _LASTING = frozenset({Setter.CONTROL_PLANE, Setter.ACCELERATOR, Setter.OTHER})
 Parts = Mapping[str, Sequence[Object]]
 
 
-def unmet_placement(cluster: Cluster, settings: Settings, parts: Parts) -> Iterator[Problem]:
+def unmet_placement(cluster: Cluster, placement: PlacementSettings, parts: Parts) -> Iterator[Problem]:
     """Problems of selectors that no node satisfies, taints that are not tolerated, and missing priority classes.
 
     Raises:
         ApiError: nodes or priority classes cannot be read.
     """
-    if not settings.placement:
+    if not placement:
         return
-    yield from _priority_classes(cluster, settings, parts)
+    yield from _priority_classes(cluster, placement, parts)
     nodes = cluster.list("v1", "Node").items
     asked: dict[str, tuple[Object, list[str]]] = {}
     for objects in parts.values():
@@ -79,8 +79,8 @@ def _has_labels(node: Object, labels: Mapping[str, str]) -> bool:
     return all(present.get(key) == value for key, value in labels.items())
 
 
-def _priority_classes(cluster: Cluster, settings: Settings, parts: Parts) -> Iterator[Problem]:
-    wanted = {settings.placement.of(name).priority_class for name in parts} - {""} - _OF_KUBERNETES
+def _priority_classes(cluster: Cluster, placement: PlacementSettings, parts: Parts) -> Iterator[Problem]:
+    wanted = {placement.of(name).priority_class for name in parts} - {""} - _OF_KUBERNETES
     if not wanted:
         return
     brought = {

@@ -148,6 +148,11 @@ class Settings:
     added: Mapping[str, tuple[Object, ...]] = field(default_factory=dict)
     """Objects that come beside those of components, by part; see settings/validation."""
 
+    @property
+    def known_components(self) -> tuple[Component, ...]:
+        """Those of the release and of the gang schedulers, chosen or not."""
+        return *self.release.components.values(), self.volcano, self.scheduler_plugins
+
     def component(self, name: str) -> Component:
         """The component of that name, chosen or not.
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput, Problem
-from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.storage.local_path import DEFAULT_CLASS
-from kubeflow_volcano.rollout.storage.static_volumes import validate_static_volumes
+from kubeflow_volcano.rollout.storage.static_volumes import StaticVolume, validate_static_volumes
 
 __all__ = ["default_classes", "require_usable"]
 
@@ -22,14 +21,14 @@ def default_classes(cluster: Cluster) -> tuple[str, ...]:
     return tuple(sorted(item["metadata"]["name"] for item in found if _is_default(item)))
 
 
-def require_usable(cluster: Cluster, settings: Settings, objects: Iterable[Object]) -> None:
+def require_usable(cluster: Cluster, volumes: Sequence[StaticVolume], objects: Iterable[Object]) -> None:
     """Require exactly one default class after the roll-out: the one among `objects`, else the cluster's own.
 
     Raises:
         InvalidInput: there would be none, or more than one; or static volumes could not be used.
         ApiError: the API server refused a question.
     """
-    problems = [*_defaults(cluster, objects), *validate_static_volumes(cluster, settings)]
+    problems = [*_defaults(cluster, objects), *validate_static_volumes(cluster, volumes)]
     if problems:
         raise InvalidInput(problems)
 

@@ -10,7 +10,7 @@ from kubeflow_volcano.catalog.model import Claim
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.problems import InvalidInput, Problem
-from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.rollout.settings.storage import StorageSettings
 
 __all__ = ["DEFAULT_CLASS", "PROVISIONER", "base_directories", "default_class", "owners_of_volumes"]
 
@@ -21,7 +21,7 @@ _CONFIG = "local-path-config"
 _OTHER_NODES = "DEFAULT_PATH_FOR_NON_LISTED_NODES"
 
 
-def default_class(objects: Sequence[Object], _settings: Settings) -> None:
+def default_class(objects: Sequence[Object]) -> None:
     """Annotate the provisioner's class as the default one.
 
     Raises:
@@ -39,7 +39,7 @@ def default_class(objects: Sequence[Object], _settings: Settings) -> None:
     classes[0]["metadata"].setdefault("annotations", {})[DEFAULT_CLASS] = "true"
 
 
-def base_directories(objects: Sequence[Object], settings: Settings) -> None:
+def base_directories(objects: Sequence[Object], storage: StorageSettings) -> None:
     """Write the directory of each node into config.json; nodes that the inventory does not name get the common one.
 
     Raises:
@@ -57,20 +57,20 @@ def base_directories(objects: Sequence[Object], settings: Settings) -> None:
                 "correct local_path_source.",
             )
         ) from error
-    paths = {_OTHER_NODES: settings.storage.base_directory, **settings.storage.node_paths}
+    paths = {_OTHER_NODES: storage.base_directory, **storage.node_paths}
     wanted = {**found, **{node: {"node": node, "paths": [path]} for node, path in paths.items()}}
     if wanted != found:
         data["config.json"] = json.dumps({**config, "nodePathMap": list(wanted.values())}, indent=2)
 
 
-def owners_of_volumes(objects: Sequence[Object], settings: Settings) -> None:
-    """Let the setup script set the owner of a new volume, if the catalog knows the user of its consumer.
+def owners_of_volumes(objects: Sequence[Object], claims: Iterable[Claim]) -> None:
+    """Let the setup script set the owner of a new volume, if its consumer's user is known.
 
     The script runs as root on the node and gets the directory as second argument, in every version since 0.0.20
     (provisioner.go, createHelperPod); its name ends in _<namespace>_<claim>. Upstream creates it world-writable,
     because fsGroup has no effect on it; volumes of consumers whose user is not known stay so.
     """
-    lines = list(_cases(claim for part in settings.release.components.values() for claim in part.claims))
+    lines = list(_cases(claims))
     data = _config(objects)
     if lines and "setup" in data:
         head = "# Volumes whose consumer is known belong to it alone (added by kubeflow-volcano)."

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from posixpath import join
 
-from kubeflow_volcano.catalog.model import Claim
+from kubeflow_volcano.catalog.model import Claim, Component
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.pods.volumes import HOSTNAME
 from kubeflow_volcano.problems import Problem
-from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.rollout.settings.storage import StorageSettings
 from kubeflow_volcano.rollout.storage.local_path import DEFAULT_CLASS
 
 __all__ = ["STATIC_CLASS", "StaticVolume", "objects_of", "static_volumes", "validate_static_volumes"]
@@ -55,23 +55,21 @@ class StaticVolume:
         return (int(user), int(group), _OWN) if user else (0, 0, _SHARED)
 
 
-def static_volumes(settings: Settings) -> tuple[StaticVolume, ...]:
-    """A volume for each claim of the chosen components; none unless the mode is static."""
-    if settings.storage.mode != "static":
+def static_volumes(storage: StorageSettings, components: Iterable[Component]) -> tuple[StaticVolume, ...]:
+    """A volume for each claim of the components; none unless the mode is static."""
+    if storage.mode != "static":
         return ()
-    return tuple(_volumes(settings))
+    return tuple(_volumes(storage, components))
 
 
-def _volumes(settings: Settings) -> Iterator[StaticVolume]:
-    storage = settings.storage
-    for claim in (claim for part in settings.components for claim in part.claims):
+def _volumes(storage: StorageSettings, components: Iterable[Component]) -> Iterator[StaticVolume]:
+    for claim in (claim for part in components for claim in part.claims):
         node = storage.static_nodes.get(f"{claim.namespace}/{claim.name}", storage.static_node)
         yield StaticVolume(claim, node, storage.directory_on(node))
 
 
-def objects_of(settings: Settings) -> tuple[Object, ...]:
+def objects_of(volumes: Sequence[StaticVolume]) -> tuple[Object, ...]:
     """The class, which is the default one, and the volumes; each is reserved for its claim and retained."""
-    volumes = static_volumes(settings)
     return (_class(), *map(_volume, volumes)) if volumes else ()
 
 
@@ -110,13 +108,12 @@ def _volume(volume: StaticVolume) -> Object:
     }
 
 
-def validate_static_volumes(cluster: Cluster, settings: Settings) -> Iterator[Problem]:
+def validate_static_volumes(cluster: Cluster, volumes: Sequence[StaticVolume]) -> Iterator[Problem]:
     """What prevents the volumes from being used: missing nodes, and volumes with the data of an earlier claim.
 
     Raises:
         ApiError: the API server refused a question.
     """
-    volumes = static_volumes(settings)
     for node in dict.fromkeys(volume.node for volume in volumes):
         found = cluster.get(Ref("v1", "Node", "", node))
         label = (found["metadata"].get("labels") or {}).get(HOSTNAME) if found else node

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.settings.pods.claims import ClaimSettings
-from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.text import did_you_mean
 
 __all__ = ["claims_in", "with_claims"]
 
 
-def with_claims(component: str, objects: Iterable[Object], settings: Settings) -> tuple[Object, ...]:
+def with_claims(
+    component: str, objects: Iterable[Object], claims: Mapping[str, Mapping[str, ClaimSettings]]
+) -> tuple[Object, ...]:
     """The objects of a component with the classes and sizes that the inventory has for its claims, on copies.
 
     kubeflow_patches are merged into the result, so they win.
@@ -23,7 +24,7 @@ def with_claims(component: str, objects: Iterable[Object], settings: Settings) -
         InvalidInput: every name that fits no claim of the component.
     """
     found = tuple(objects)
-    wanted = settings.claims.get(component) or {}
+    wanted = claims.get(component) or {}
     if not wanted or not found:
         return found
     names = sorted({claim["metadata"]["name"] for obj in found for claim in claims_in(obj)})

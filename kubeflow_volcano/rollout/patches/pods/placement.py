@@ -12,32 +12,32 @@ from collections.abc import Iterable
 from kubeflow_volcano.apply.graph import WORKLOAD_KINDS
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.rollout.patches.pods.templates import pod_spec
-from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.rollout.settings.pods.placement import PlacementSettings
 
 __all__ = ["with_placement"]
 
 
-def with_placement(component: str, objects: Iterable[Object], settings: Settings) -> tuple[Object, ...]:
+def with_placement(component: str, objects: Iterable[Object], placement: PlacementSettings) -> tuple[Object, ...]:
     """The objects of a component with the terms in the pods of its workloads, changed on copies.
 
     Terms of the release stay: labels that it selects keep their values, tolerations are added, and pods with a
     priority class keep it. kubeflow_patches are merged into the result, so they win.
     """
     found = tuple(objects)
-    if not settings.placement:
+    if not placement:
         return found
-    return tuple(_placed(component, obj, settings) for obj in found)
+    return tuple(_placed(component, obj, placement) for obj in found)
 
 
-def _placed(component: str, given: Object, settings: Settings) -> Object:
+def _placed(component: str, given: Object, placement: PlacementSettings) -> Object:
     if given["kind"] not in WORKLOAD_KINDS:
         return given
     obj = copy.deepcopy(given)
     spec = pod_spec(obj) or {}
-    terms = settings.placement.of(component)
+    terms = placement.of(component)
     selector = terms.node_selector
     if obj["kind"] == "DaemonSet":
-        selector = settings.placement.own(component).node_selector or {}
+        selector = placement.own(component).node_selector or {}
     if selector:
         spec["nodeSelector"] = {**selector, **(spec.get("nodeSelector") or {})}
     present = spec.get("tolerations") or []

@@ -12,44 +12,43 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from kubeflow_volcano.catalog.outgoing import outgoing
 from kubeflow_volcano.cluster.objects import Object
-from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.rollout.settings.pods.proxy import ProxySettings
 
 __all__ = ["exceptions", "with_proxy"]
 
 _ALWAYS = ("localhost", "127.0.0.1", "::1", ".svc", ".cluster.local")
 
 
-def with_proxy(component: str, objects: Iterable[Object], settings: Settings) -> tuple[Object, ...]:
+def with_proxy(
+    component: str, objects: Iterable[Object], proxy: ProxySettings, inside: Iterable[str]
+) -> tuple[Object, ...]:
     """The objects of a component with the variables in the containers that need them, changed on copies.
 
+    `inside` are addresses, networks and domains of the cluster.
     kubeflow_patches are merged into the result, so they win.
     """
     found = tuple(objects)
-    if not settings.proxy:
+    if not proxy:
         return found
-    variables = _variables(found, settings)
+    variables = _variables(found, proxy, inside)
     return tuple(_with_variables(obj, _names(component, obj), variables) for obj in found)
 
 
-def exceptions(objects: Iterable[Object], settings: Settings) -> list[str]:
+def exceptions(objects: Iterable[Object], proxy: ProxySettings, inside: Iterable[str]) -> list[str]:
     """Destinations without the proxy: the cluster's, Services of the component by their short names, the inventory's.
 
-    Short names with a namespace, such as minio-service.kubeflow, are excepted by the namespaces of all components.
     Addresses within a network of the list are left out, so that a new node in a network that the inventory names
     changes no pod.
     """
-    namespaces = {f".{name}" for part in settings.components for name in part.namespaces}
     services = {obj["metadata"]["name"] for obj in objects if obj["kind"] == "Service"}
-    found = dict.fromkeys(
-        (*_ALWAYS, *settings.cluster_addresses, *sorted(namespaces), *sorted(services), *settings.proxy.no_proxy)
-    )
+    found = dict.fromkeys((*_ALWAYS, *inside, *sorted(services), *proxy.no_proxy))
     networks = [network for text in found if "/" in text and (network := _network(text))]
     return [text for text in found if "/" in text or not _is_within(text, networks)]
 
 
-def _variables(objects: Iterable[Object], settings: Settings) -> Mapping[str, str]:
-    proxy = settings.proxy
-    values = {"HTTP_PROXY": proxy.http, "HTTPS_PROXY": proxy.https, "NO_PROXY": ",".join(exceptions(objects, settings))}
+def _variables(objects: Iterable[Object], proxy: ProxySettings, inside: Iterable[str]) -> Mapping[str, str]:
+    without = ",".join(exceptions(objects, proxy, inside))
+    values = {"HTTP_PROXY": proxy.http, "HTTPS_PROXY": proxy.https, "NO_PROXY": without}
     return {spelt: value for name, value in values.items() if value for spelt in (name, name.lower())}
 
 

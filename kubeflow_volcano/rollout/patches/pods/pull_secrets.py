@@ -9,28 +9,27 @@ ServiceAccount does not.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.cluster.pods.pull_secrets import pull_secret, refer
 from kubeflow_volcano.rollout.patches.pods.templates import is_helper, pod_spec, with_helper
-from kubeflow_volcano.rollout.settings.pods.credentials import authorizations, docker_config
-from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.rollout.settings.pods.credentials import RegistryLogin, authorizations, docker_config
 
 __all__ = ["with_pull_secrets"]
 
 
-def with_pull_secrets(component: str, objects: Iterable[Object], settings: Settings) -> tuple[Object, ...]:
+def with_pull_secrets(component: str, objects: Iterable[Object], logins: Sequence[RegistryLogin]) -> tuple[Object, ...]:
     """The objects of a component with the logins in every pod, changed on copies, and the Secrets with them.
 
     A Secret comes before the first workload of its namespace, and is named after its component, with which it is
     uninstalled. kubeflow_patches are merged into the result, so they win.
     """
     found = tuple(objects)
-    if not settings.credentials:
+    if not logins:
         return found
     name = f"{component}-registries"
-    text = docker_config(authorizations(settings.credentials))
+    text = docker_config(authorizations(logins))
     supplied: set[str] = set()
     result: list[Object] = []
     for given in found:

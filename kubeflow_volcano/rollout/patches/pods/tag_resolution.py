@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from kubeflow_volcano.catalog.images.mirrors import known_mirrors, load_mirror
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.images.rename.rules import Rules
-from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.rollout.settings.images import MirrorSettings, RegistrySettings
 
 __all__ = ["skipped_registries", "with_skipped_registries"]
 
@@ -25,30 +25,29 @@ _DEFAULT = "kind.local,ko.local,dev.local"
 _DOCKER_HUB = {"docker.io": "index.docker.io"}
 
 
-def with_skipped_registries(objects: Iterable[Object], settings: Settings) -> tuple[Object, ...]:
+def with_skipped_registries(objects: Iterable[Object], names: Iterable[str]) -> tuple[Object, ...]:
     """The objects, with these registries in a copy of Knative's configuration if it is among them.
 
     kubeflow_patches are merged into the result, so they win.
     """
     found = tuple(objects)
-    names = skipped_registries(settings)
     if not names:
         return found
     return tuple(_configured(obj, names) if Ref.of(obj) == _CONFIGURATION else obj for obj in found)
 
 
-def skipped_registries(settings: Settings) -> tuple[str, ...]:
+def skipped_registries(mirror: MirrorSettings, registry: RegistrySettings) -> tuple[str, ...]:
     """The hosts, sorted, as Knative spells them; none where images come from where their names say.
 
     In mode containerd these are the registries that have a mirror, which only containerd knows. In every mode it is
     one's own registry, of whose certificate the controller may know nothing, and mirrors without TLS or with an
     authority of their own.
     """
-    chosen = settings.mirror.containerd
-    rules = Rules(settings.mirror).rules
+    chosen = mirror.containerd
+    rules = Rules(mirror).rules
     targets = {rule.target.partition("/")[0] for rule in rules}
-    found = {host for host in targets if chosen.ca or host in chosen.plain_http or host == settings.registry.host}
-    if settings.mirror.mode == "containerd":
+    found = {host for host in targets if chosen.ca or host in chosen.plain_http or host == registry.host}
+    if mirror.mode == "containerd":
         sources = {rule.source for rule in rules}
         if "*" in sources:
             sources |= {*chosen.registries, *(host for name in known_mirrors() for host in load_mirror(name).hosts)}

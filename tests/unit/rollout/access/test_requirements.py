@@ -12,8 +12,8 @@ from kubeflow_volcano.cluster.api.client import Listing
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.access.requirements import unmet_access
-from kubeflow_volcano.rollout.access.way_in import way_in
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
+from kubeflow_volcano.rollout.way_in import way_in
 
 PASSWORD = "only-for-tests"  # noqa: S105  of no cluster
 GATEWAY = "kubeflow-istio-resources"
@@ -71,7 +71,7 @@ def settings(**variables: Any) -> Settings:
 
 
 def unmet(cluster: Any, parts: Mapping[str, tuple[Object, ...]] = PARTS, **variables: Any) -> list[str]:
-    return [str(problem) for problem in unmet_access(cluster, settings(**variables), parts)]
+    return [str(problem) for problem in unmet_access(cluster, settings(**variables).access, parts)]
 
 
 def test_a_forwarded_port_needs_nothing_and_asks_nothing() -> None:

@@ -16,11 +16,12 @@ from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.account.sign_in import decoded
 from kubeflow_volcano.rollout.account.stored import (
     SECRET,
+    account_of_cluster,
     keep_password,
     kept_password,
+    kubectl,
     reading_command,
     reads_account,
-    with_account,
 )
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from kubeflow_volcano.rollout.settings.user import Account
@@ -92,15 +93,19 @@ def given(settings: Settings, password: str) -> Settings:
     return replace(settings, user=replace(settings.user, password=password))
 
 
+def found(cluster: Any, settings: Settings) -> Account | None:
+    return account_of_cluster(cluster, settings.user, settings.users, settings.components)
+
+
 def roll_out(cluster: Any, settings: Settings) -> tuple[Account, Sequence[str]]:
     """The account, as a roll-out brings it to the cluster, and what it says."""
     lines: list[str] = []
-    ready = with_account(cluster, settings, settings.components)
-    keep_password(cluster, ready, lines.append)
-    assert ready.account is not None
-    cluster.put(PASSWORDS, DEX_USER_PASSWORD=ready.account.password_hash)
-    cluster.put(CLIENT, OIDC_CLIENT_SECRET=ready.account.client_secret)
-    return ready.account, lines
+    ready = found(cluster, settings)
+    keep_password(cluster, ready, "kubectl", lines.append)
+    assert ready is not None
+    cluster.put(PASSWORDS, DEX_USER_PASSWORD=ready.password_hash)
+    cluster.put(CLIENT, OIDC_CLIENT_SECRET=ready.client_secret)
+    return ready, lines
 
 
 def test_a_random_password_is_kept_in_one_secret_and_the_command_that_reads_it_is_printed(
@@ -134,7 +139,7 @@ def test_a_second_run_changes_nothing(cluster: Any, settings: Settings) -> None:
 
 
 def test_finding_the_account_changes_nothing(cluster: Any, settings: Settings) -> None:
-    assert with_account(cluster, settings, settings.components).account
+    assert found(cluster, settings)
     assert cluster.writes == []
 
 
@@ -183,9 +188,9 @@ def test_the_hash_of_an_earlier_version_or_of_a_deleted_secret_stays_and_with_it
     assert (cluster.writes, lines) == ([], [])
 
 
-def test_the_command_names_the_cluster_that_the_settings_name(settings: Settings) -> None:
-    other = replace(settings, kubeconfig=Path("/a b/config"), context="lab")
-    assert reading_command(other).startswith("kubectl --kubeconfig '/a b/config' --context lab -n kubeflow-volcano ")
+def test_the_command_names_the_cluster() -> None:
+    command = reading_command(kubectl(Path("/a b/config"), "lab"))
+    assert command.startswith("kubectl --kubeconfig '/a b/config' --context lab -n kubeflow-volcano ")
 
 
 def test_a_kept_password_belongs_to_one_user(cluster: Any, settings: Settings) -> None:
@@ -196,15 +201,15 @@ def test_a_kept_password_belongs_to_one_user(cluster: Any, settings: Settings) -
 
 
 @pytest.mark.parametrize(
-    ("annotations", "found"),
+    ("annotations", "said"),
     [({"owner": "you@example.com"}, "belongs to you@example.com"), ({}, "no annotation owner")],
 )
 def test_a_namespace_of_somebody_else_is_refused(
-    cluster: Any, settings: Settings, annotations: dict[str, str], found: str
+    cluster: Any, settings: Settings, annotations: dict[str, str], said: str
 ) -> None:
     cluster.put(PROFILE, annotations)
-    with pytest.raises(InvalidInput, match=found) as caught:
-        with_account(cluster, settings, settings.components)
+    with pytest.raises(InvalidInput, match=said) as caught:
+        found(cluster, settings)
     assert "owner=user@example.com" in str(caught.value)
     assert cluster.writes == []
 
@@ -217,6 +222,6 @@ def test_the_own_namespace_is_no_problem(cluster: Any, settings: Settings) -> No
 def test_a_profile_without_sign_in_has_no_account(cluster: Any) -> None:
     training = parse({})
     assert not reads_account(training.components)
-    assert with_account(cluster, training, training.components) is training
-    keep_password(cluster, training, lambda _: None)
+    assert found(cluster, training) is None
+    keep_password(cluster, None, "kubectl", lambda _: None)
     assert (cluster.asked, cluster.writes) == ([], [])

@@ -11,7 +11,8 @@ from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.backup.admitted import Platform, access_given, refused
 from kubeflow_volcano.rollout.settings.settings import parse
 
-PLATFORM = Platform.of(parse({"kubeflow_release": "1.9.1"}))
+SETTINGS = parse({"kubeflow_release": "1.9.1"})
+PLATFORM = Platform.of(SETTINGS.known_components, SETTINGS.volcano_namespace)
 RBAC = "rbac.authorization.k8s.io"
 TITLES = {
     ("kubeflow.org", "Profile"): "profiles.kubeflow.org",

@@ -17,7 +17,8 @@ from kubeflow_volcano.rollout.backup.restore import restore
 from kubeflow_volcano.rollout.settings.settings import parse
 
 ORIGIN = Origin("2026-01-02T03:04:05Z", "v1.30.2", {}, {}, ())
-PLATFORM = Platform.of(parse({"kubeflow_release": "1.9.1"}))
+SETTINGS = parse({"kubeflow_release": "1.9.1"})
+PLATFORM = Platform.of(SETTINGS.known_components, SETTINGS.volcano_namespace)
 
 
 def made(api_version: str, kind: str, name: str, **rest: Any) -> Object:

@@ -157,7 +157,7 @@ def test_admission_may_read_the_namespaces_of_teams_with_a_queue(version: str, r
 def test_manifests_without_the_header_are_refused() -> None:
     settings = parse({"kubeflow_profile": "full", "kubeflow_profiles": [PLAIN]})
     with pytest.raises(InvalidInput, match="by which header users are known"):
-        add_teams([], settings)
+        add_teams([], settings.profiles)
 
 
 class Live:
@@ -180,9 +180,9 @@ def test_a_namespace_of_others_and_a_queue_that_does_not_exist_are_refused() -> 
     theirs = {"kubeflow_profile": "full", "kubeflow_existing": ["volcano"]}
     settings = parse({**theirs, "kubeflow_profiles": [named, {**PLAIN, "queue": {"name": "default"}}]})
     live: Any = Live({"vision": {"owner": "other@example.org"}, "plain": {"owner": "bob@example.org"}}, ("default",))
-    text = [str(problem) for problem in unmet_teams(live, settings, {"profiles"})]
+    text = [str(problem) for problem in unmet_teams(live, settings.profiles, settings.existing, {"profiles"})]
     assert len(text) == 2
     assert "namespace vision exists and belongs to other@example.org" in text[0]
     assert "rename the profile in kubeflow_profiles, or change its owner: kubectl annotate" in text[0]
     assert "vision has queue gpu, which does not exist" in text[1]
-    assert [*unmet_teams(live, settings, {"dex"})] == []
+    assert [*unmet_teams(live, settings.profiles, settings.existing, {"dex"})] == []

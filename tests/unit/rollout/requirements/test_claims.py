@@ -35,7 +35,7 @@ def with_class(obj: Object, name: str | None, phase: str = "Bound") -> Object:
 def problems(live: Object | None, declared: Object, **variables: Any) -> list[Any]:
     settings = parse({"kubeflow_profile": "full", **variables})
     cluster: Any = Stored(live) if live else Stored()
-    return [*unmet_claims(cluster, settings, {"katib": [declared]})]
+    return [*unmet_claims(cluster, settings.claims, settings.ceded, {"katib": [declared]})]
 
 
 @pytest.mark.parametrize(
@@ -87,4 +87,4 @@ def test_fields_that_are_left_to_others_are_not_judged() -> None:
 
 
 def test_without_claims_nothing_is_asked() -> None:
-    assert [*unmet_claims(None, parse({}), {"katib": []})] == []  # type: ignore[arg-type]
+    assert [*unmet_claims(None, {}, (), {"katib": []})] == []  # type: ignore[arg-type]

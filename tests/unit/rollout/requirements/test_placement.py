@@ -43,7 +43,9 @@ def workload(kind: str = "Deployment", name: str = "a") -> Object:
 def problems(cluster: Any, *objects: Object, **placement: Any) -> list[Any]:
     settings = parse({"kubeflow_profile": "full", "kubeflow_placement": placement})
     given = objects or (workload(), workload(name="b"))
-    return [*unmet_placement(cluster, settings, {"katib": with_placement("katib", given, settings)})]
+    return [
+        *unmet_placement(cluster, settings.placement, {"katib": with_placement("katib", given, settings.placement)})
+    ]
 
 
 def test_a_node_with_the_labels_takes_the_pods() -> None:
@@ -87,4 +89,4 @@ def test_classes_of_kubernetes_and_of_this_roll_out_exist() -> None:
 
 
 def test_without_terms_nothing_is_asked() -> None:
-    assert [*unmet_placement(Stored(), parse({}), {"katib": [workload()]})] == []  # type: ignore[arg-type]
+    assert [*unmet_placement(Stored(), parse({}).placement, {"katib": [workload()]})] == []  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ from kubeflow_volcano.rollout.plan.steps import steps_of
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from kubeflow_volcano.rollout.storage.static_volumes import (
     STATIC_CLASS,
+    StaticVolume,
     objects_of,
     static_volumes,
     validate_static_volumes,
@@ -27,17 +28,21 @@ def static(**variables: Any) -> Settings:
     return parse(given | variables)
 
 
+def volumes(settings: Settings) -> tuple[StaticVolume, ...]:
+    return static_volumes(settings.storage, settings.components)
+
+
 @pytest.mark.parametrize("release", CLAIMS)
 def test_each_claim_of_the_release_has_its_volume(release: str) -> None:
-    storage_class, *volumes = objects_of(static(kubeflow_release=release))
+    storage_class, *made = objects_of(volumes(static(kubeflow_release=release)))
     assert storage_class["metadata"]["annotations"] == {"storageclass.kubernetes.io/is-default-class": "true"}
     assert (storage_class["provisioner"], storage_class["volumeBindingMode"]) == (
         "kubernetes.io/no-provisioner",
         "WaitForFirstConsumer",
     )
-    assert {volume["spec"]["claimRef"]["name"] for volume in volumes} == CLAIMS[release]
-    assert {volume["spec"]["storageClassName"] for volume in volumes} == {STATIC_CLASS}
-    assert {volume["spec"]["persistentVolumeReclaimPolicy"] for volume in volumes} == {"Retain"}
+    assert {volume["spec"]["claimRef"]["name"] for volume in made} == CLAIMS[release]
+    assert {volume["spec"]["storageClassName"] for volume in made} == {STATIC_CLASS}
+    assert {volume["spec"]["persistentVolumeReclaimPolicy"] for volume in made} == {"Retain"}
 
 
 def test_a_volume_is_as_large_as_its_claim_and_lies_on_its_node() -> None:
@@ -47,7 +52,7 @@ def test_a_volume_is_as_large_as_its_claim_and_lies_on_its_node() -> None:
         local_path_node_paths={"node-2": "/fast"},
         local_path_static_nodes={"kubeflow/katib-mysql": "node-2"},
     )
-    _, volume = objects_of(settings)
+    _, volume = objects_of(volumes(settings))
     spec = volume["spec"]
     assert spec["capacity"] == {"storage": "10Gi"}
     assert spec["local"] == {"path": "/fast/static/kubeflow_katib-mysql"}
@@ -57,7 +62,7 @@ def test_a_volume_is_as_large_as_its_claim_and_lies_on_its_node() -> None:
 
 
 def test_directories_belong_to_the_consumers_that_the_catalog_knows() -> None:
-    owners = {volume.claim.name: volume.owner for volume in static_volumes(static(kubeflow_release="26.03"))}
+    owners = {volume.claim.name: volume.owner for volume in volumes(static(kubeflow_release="26.03"))}
     assert owners == {
         "katib-mysql": (999, 999, 0o770),
         "mysql-pv-claim": (999, 999, 0o770),
@@ -66,19 +71,19 @@ def test_directories_belong_to_the_consumers_that_the_catalog_knows() -> None:
 
 
 def test_a_consumer_that_only_its_group_admits_gets_that_group() -> None:
-    owners = {volume.claim.name: volume.owner for volume in static_volumes(static(kubeflow_release="1.6.1"))}
+    owners = {volume.claim.name: volume.owner for volume in volumes(static(kubeflow_release="1.6.1"))}
     assert owners["authservice-pvc"] == (0, 111, 0o770)
 
 
 def test_a_consumer_that_changes_its_user_may_come_through_but_not_read() -> None:
-    owners = {volume.claim.name: volume.owner for volume in static_volumes(static(kubeflow_release="1.9.1"))}
+    owners = {volume.claim.name: volume.owner for volume in volumes(static(kubeflow_release="1.9.1"))}
     assert owners["katib-mysql"] == (0, 0, 0o771)
 
 
 @pytest.mark.parametrize("mode", ["local_path", "existing"])
 def test_other_modes_make_none(mode: str) -> None:
     settings = parse({"kubeflow_profile": "full", "local_path_storage_mode": mode})
-    assert objects_of(settings) == ()
+    assert objects_of(volumes(settings)) == ()
 
 
 @pytest.mark.parametrize(
@@ -96,7 +101,7 @@ def test_what_cannot_be_made_is_refused_before_anything(variables: dict[str, Any
 
 def test_a_plan_waits_for_no_provisioner_where_there_is_none() -> None:
     settings = static()
-    step = next(iter(steps_of(settings, {"local-path": objects_of(settings)})))
+    step = next(iter(steps_of(settings, {"local-path": objects_of(volumes(settings))})))
     assert (step["component"], step["objects"], step["ready"]) == ("local-path", 4, [])
     assert "made in advance" in step["source"]
 
@@ -113,6 +118,6 @@ def test_a_node_that_its_label_does_not_name_is_refused(api: Any, labels: dict[s
     api.on("GET", "/api/v1", api.reply(body={"resources": kinds}))
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "labels": labels}}
     api.on("GET", "/api/v1/nodes/node-1", api.reply(body=node))
-    problems = list(validate_static_volumes(api.connect(), static()))
+    problems = list(validate_static_volumes(api.connect(), volumes(static())))
     assert len(problems) == told
     assert all("volumes are bound to a node by that label" in problem.needed for problem in problems)

@@ -11,7 +11,7 @@ import pytest
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.desired import render_upstream
-from kubeflow_volcano.rollout.patches.pods.order import for_environment
+from kubeflow_volcano.rollout.patches.environment import for_environment
 from kubeflow_volcano.rollout.patches.pods.templates import pod_spec
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 

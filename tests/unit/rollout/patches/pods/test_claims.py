@@ -44,7 +44,7 @@ def settings(claims: Any, **variables: Any) -> Settings:
 def test_a_claim_gets_both_and_keeps_the_rest() -> None:
     given = [claim(), claim("other")]
     before = copy.deepcopy(given)
-    first, second = with_claims("katib", given, settings({"data": OWN}))
+    first, second = with_claims("katib", given, settings({"data": OWN}).claims)
     assert given == before
     assert second is given[1]
     expected = before[0]["spec"] | {"storageClassName": "fast", "resources": {"requests": {"storage": "50Gi"}}}
@@ -52,14 +52,14 @@ def test_a_claim_gets_both_and_keeps_the_rest() -> None:
 
 
 def test_one_of_the_two_leaves_the_other() -> None:
-    (sized,) = with_claims("katib", [claim()], settings({"data": {"size": "1Ti"}}))
+    (sized,) = with_claims("katib", [claim()], settings({"data": {"size": "1Ti"}}).claims)
     assert "storageClassName" not in sized["spec"]
-    (classed,) = with_claims("katib", [claim()], settings({"data": {"storage_class": "fast"}}))
+    (classed,) = with_claims("katib", [claim()], settings({"data": {"storage_class": "fast"}}).claims)
     assert classed["spec"]["resources"] == claim()["spec"]["resources"]
 
 
 def test_templates_of_stateful_sets_are_claims() -> None:
-    (found,) = with_claims("katib", [stateful_set(claim(), claim("logs"))], settings({"data": OWN}))
+    (found,) = with_claims("katib", [stateful_set(claim(), claim("logs"))], settings({"data": OWN}).claims)
     first, second = claims_in(found)
     assert first["spec"]["storageClassName"] == "fast"
     assert second == claim("logs")
@@ -67,7 +67,9 @@ def test_templates_of_stateful_sets_are_claims() -> None:
 
 def test_names_that_fit_no_claim_are_refused_with_those_that_there_are() -> None:
     with pytest.raises(InvalidInput) as caught:
-        with_claims("katib", [claim(), stateful_set(claim("logs"))], settings({"dat": OWN, "x": OWN, "logs": OWN}))
+        with_claims(
+            "katib", [claim(), stateful_set(claim("logs"))], settings({"dat": OWN, "x": OWN, "logs": OWN}).claims
+        )
     first, second = caught.value.problems
     assert "kubeflow_claims.katib.dat, which is no claim of it. Did you mean data?" in first.found
     assert "data, logs" in first.needed
@@ -81,7 +83,7 @@ def test_a_patch_of_the_inventory_comes_last(kustomize: Path) -> None:
         kubeflow_patches={"katib": [{"target": target, "patch": {"spec": {"storageClassName": "mine"}}}]},
         kustomize_binary=str(kustomize),
     )
-    (after,) = with_own_patches("katib", with_claims("katib", [claim()], chosen), chosen, silent)
+    (after,) = with_own_patches("katib", with_claims("katib", [claim()], chosen.claims), chosen, silent)
     assert after["spec"]["storageClassName"] == "mine"
     assert after["spec"]["resources"]["requests"]["storage"] == "50Gi"
 

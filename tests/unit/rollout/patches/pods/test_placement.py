@@ -30,7 +30,7 @@ def settings(**variables: Any) -> Settings:
 
 
 def placed(obj: Object, chosen: Settings, component: str = "katib") -> dict[str, Any]:
-    (after,) = with_placement(component, [obj], chosen)
+    (after,) = with_placement(component, [obj], chosen.placement)
     spec = pod_spec(after)
     assert spec is not None
     return {key: spec.get(key) for key in TERMS}
@@ -65,7 +65,7 @@ def test_a_daemonset_is_restricted_by_its_own_component_only(workload: Workload)
 
 def test_without_terms_nothing_is_copied(workload: Workload) -> None:
     objects = (workload(),)
-    assert with_placement("katib", objects, parse({})) is objects
+    assert with_placement("katib", objects, parse({}).placement) is objects
 
 
 def test_a_patch_of_the_inventory_comes_last(workload: Workload, kustomize: Path) -> None:
@@ -74,7 +74,7 @@ def test_a_patch_of_the_inventory_comes_last(workload: Workload, kustomize: Path
         kubeflow_patches={"katib": [{"target": {"kind": "Deployment", "name": "a"}, "patch": patch}]},
         kustomize_binary=str(kustomize),
     )
-    (after,) = with_own_patches("katib", with_placement("katib", [workload()], chosen), chosen, silent)
+    (after,) = with_own_patches("katib", with_placement("katib", [workload()], chosen.placement), chosen, silent)
     assert after["spec"]["template"]["spec"]["priorityClassName"] == "mine"
     assert after["spec"]["template"]["spec"]["tolerations"] == [TOLERATION]
 

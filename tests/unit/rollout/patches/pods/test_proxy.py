@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -44,7 +43,7 @@ def test_a_container_that_reaches_outwards_has_both_spellings_beside_its_own_var
     pods = [{"name": "dex", "image": "dex:1", "env": own}, {"name": "sidecar", "image": "s:1"}]
     before = workload(name="dex", namespace="auth", containers=pods)
     untouched = copy.deepcopy(before)
-    (after,) = with_proxy("dex", [before], parse({"kubeflow_proxy": PROXY}))
+    (after,) = with_proxy("dex", [before], parse({"kubeflow_proxy": PROXY}).proxy, [])
     assert before == untouched
     first, second = after["spec"]["template"]["spec"]["containers"]
     assert second == pods[1]
@@ -57,15 +56,15 @@ def test_a_container_that_reaches_outwards_has_both_spellings_beside_its_own_var
 
 def test_without_a_proxy_nothing_changes(workload: Workload) -> None:
     objects = (workload(name="dex", namespace="auth"),)
-    assert with_proxy("dex", objects, parse({})) is objects
+    assert with_proxy("dex", objects, parse({}).proxy, []) is objects
 
 
 def test_what_is_inside_of_the_cluster_is_excepted_and_addresses_within_a_network_are_left_out() -> None:
-    settings = replace(parse({"kubeflow_proxy": PROXY, "kubeflow_profile": "full"}), cluster_addresses=ADDRESSES)
+    proxy = parse({"kubeflow_proxy": PROXY}).proxy
     service: Object = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "minio-service", "namespace": "k"}}
-    found = exceptions([service], settings)
+    found = exceptions([service], proxy, (*ADDRESSES, ".kubeflow"))
     assert found[:5] == ["localhost", "127.0.0.1", "::1", ".svc", ".cluster.local"]
-    assert {*found} >= {"10.96.0.0/12", "10.244.0.0/16", "203.0.113.9", ".kubeflow", ".auth", "minio-service", ".lan"}
+    assert {*found} >= {"10.96.0.0/12", "10.244.0.0/16", "203.0.113.9", ".kubeflow", "minio-service", ".lan"}
     assert not {*found} & {"10.96.0.1", "192.168.7.8"}
     assert len(found) == len({*found})
 

@@ -40,7 +40,7 @@ SECRET: Object = {
 def test_the_pods_of_each_kind_of_workload_name_the_secret_beside_others(kind: str, workload: Workload) -> None:
     before = workload(kind, imagePullSecrets=[{"name": "others"}])
     untouched = copy.deepcopy(before)
-    secret, after = with_pull_secrets("katib", (before,), SETTINGS)
+    secret, after = with_pull_secrets("katib", (before,), SETTINGS.credentials)
     assert before == untouched
     spec = pod_spec(after)
     assert spec is not None
@@ -50,7 +50,9 @@ def test_the_pods_of_each_kind_of_workload_name_the_secret_beside_others(kind: s
 
 def test_each_namespace_with_pods_has_the_secret_and_others_have_none(workload: Workload) -> None:
     account: Object = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "s", "namespace": "quiet"}}
-    found = with_pull_secrets("istio", (account, workload(namespace="x"), workload(name="b"), workload()), SETTINGS)
+    found = with_pull_secrets(
+        "istio", (account, workload(namespace="x"), workload(name="b"), workload()), SETTINGS.credentials
+    )
     assert [str(Ref.of(obj)) for obj in found] == [
         "ServiceAccount quiet/s",
         "Secret x/istio-registries",
@@ -63,8 +65,8 @@ def test_each_namespace_with_pods_has_the_secret_and_others_have_none(workload: 
 
 def test_without_logins_nothing_is_copied(workload: Workload) -> None:
     objects = (workload(),)
-    assert with_pull_secrets("katib", objects, parse({})) == objects
-    assert with_pull_secrets("katib", objects, parse({}))[0] is objects[0]
+    assert with_pull_secrets("katib", objects, ()) == objects
+    assert with_pull_secrets("katib", objects, ())[0] is objects[0]
 
 
 def test_a_patch_of_the_inventory_comes_last(workload: Workload, kustomize: Path) -> None:
@@ -77,7 +79,9 @@ def test_a_patch_of_the_inventory_comes_last(workload: Workload, kustomize: Path
         "kustomize_binary": str(kustomize),
     }
     settings = parse(variables)
-    _, after = with_own_patches("katib", with_pull_secrets("katib", (workload(),), settings), settings, silent)
+    _, after = with_own_patches(
+        "katib", with_pull_secrets("katib", (workload(),), settings.credentials), settings, silent
+    )
     assert not after["spec"]["template"]["spec"].get("imagePullSecrets")
 
 
@@ -115,7 +119,7 @@ def test_the_helper_of_local_path_signs_in_and_secrets_come_before_pods(upstream
 
 
 def test_the_secret_is_what_the_kubelet_reads(workload: Workload) -> None:
-    secret, _ = with_pull_secrets("katib", (workload(),), SETTINGS)
+    secret, _ = with_pull_secrets("katib", (workload(),), SETTINGS.credentials)
     text = base64.b64decode(secret["data"][".dockerconfigjson"])
     auth = base64.b64encode(b"robot:hunter2").decode()
     assert json.loads(text)["auths"]["own.lan:5000"] == {"username": "robot", "password": "hunter2", "auth": auth}

@@ -14,7 +14,7 @@ from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.images.rename.rewrite import find
 from kubeflow_volcano.rollout.patches.own import with_own_patches
 from kubeflow_volcano.rollout.patches.pods.tag_resolution import skipped_registries, with_skipped_registries
-from kubeflow_volcano.rollout.settings.settings import parse
+from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from tests.unit.rollout.patches.pods.conftest import Upstream, by_ref
 
 KEY = "registries-skipping-tag-resolving"
@@ -22,6 +22,10 @@ REF = Ref("v1", "ConfigMap", "knative-serving", "config-deployment")
 DEFAULT = "kind.local,ko.local,dev.local"
 OWN = {"image_mirror_mode": "registry", "image_mirror_registry": "registry.lan:5000/kubeflow"}
 LAN = [{"source": "docker.io", "prefix": "mirror.lan:5000"}, {"source": "quay.io", "host": "quay.lan"}]
+
+
+def skipped(settings: Settings) -> tuple[str, ...]:
+    return skipped_registries(settings.mirror, settings.registry)
 
 
 def rewriting(**variables: Any) -> dict[str, Any]:
@@ -40,32 +44,32 @@ def authority(tmp_path: Path) -> str:
 
 
 def test_without_a_mirror_or_with_a_public_one_every_registry_is_asked() -> None:
-    assert skipped_registries(parse({})) == ()
-    assert skipped_registries(parse({"image_mirror_mode": "rewrite", "image_mirror_preset": "daocloud"})) == ()
-    assert skipped_registries(parse(rewriting())) == ()
+    assert skipped(parse({})) == ()
+    assert skipped(parse({"image_mirror_mode": "rewrite", "image_mirror_preset": "daocloud"})) == ()
+    assert skipped(parse(rewriting())) == ()
 
 
 def test_a_mirror_without_tls_and_one_with_an_authority_of_its_own_are_not_asked(authority: str) -> None:
     plain = parse(rewriting(image_mirror_containerd_plain_http=["mirror.lan:5000"]))
-    assert skipped_registries(plain) == ("mirror.lan:5000",)
+    assert skipped(plain) == ("mirror.lan:5000",)
     own = parse(rewriting(image_mirror_containerd_ca=authority))
-    assert skipped_registries(own) == ("mirror.lan:5000", "quay.lan")
+    assert skipped(own) == ("mirror.lan:5000", "quay.lan")
 
 
 def test_a_registry_of_ones_own_is_not_asked() -> None:
-    assert skipped_registries(parse(OWN)) == ("registry.lan:5000",)
+    assert skipped(parse(OWN)) == ("registry.lan:5000",)
 
 
 def test_registries_whose_mirror_only_containerd_knows_are_not_asked() -> None:
-    assert skipped_registries(parse(behind_containerd())) == ("index.docker.io", "quay.io")
+    assert skipped(parse(behind_containerd())) == ("index.docker.io", "quay.io")
     plain = parse(behind_containerd(image_mirror_containerd_plain_http=["quay.lan"]))
-    assert skipped_registries(plain) == ("index.docker.io", "quay.io", "quay.lan")
+    assert skipped(plain) == ("index.docker.io", "quay.io", "quay.lan")
 
 
 def test_a_rule_for_every_registry_is_about_those_that_containerd_knows() -> None:
     settings = parse(OWN | {"image_mirror_mode": "containerd", "image_mirror_containerd_registries": ["git.lan"]})
-    assert {*skipped_registries(settings)} >= {"git.lan", "gcr.io", "ghcr.io", "index.docker.io", "registry.lan:5000"}
-    assert not {*skipped_registries(settings)} & {"*", "docker.io"}
+    assert {*skipped(settings)} >= {"git.lan", "gcr.io", "ghcr.io", "index.docker.io", "registry.lan:5000"}
+    assert not {*skipped(settings)} & {"*", "docker.io"}
 
 
 def configuration(**data: str) -> Object:
@@ -76,7 +80,7 @@ def configuration(**data: str) -> Object:
 def test_what_is_skipped_already_stays_once() -> None:
     before = configuration(registriesSkippingTagResolving="old.lan, registry.lan:5000")
     untouched = copy.deepcopy(before)
-    (after,) = with_skipped_registries([before], parse(OWN))
+    (after,) = with_skipped_registries([before], skipped(parse(OWN)))
     assert before == untouched
     assert after["data"] == before["data"] | {KEY: "old.lan,registry.lan:5000"}
 
@@ -92,7 +96,7 @@ def test_a_patch_of_the_inventory_comes_last(kustomize: Path) -> None:
             "kustomize_binary": str(kustomize),
         }
     )
-    changed = with_skipped_registries([configuration()], settings)
+    changed = with_skipped_registries([configuration()], skipped(settings))
     (after,) = with_own_patches("knative-serving", changed, settings, silent)
     assert after["data"] == {KEY: "mine.lan"}
 
@@ -111,7 +115,7 @@ def test_behind_containerd_no_registry_of_the_release_is_asked(upstream: Upstrea
     found = [item for objects in upstream.parts.values() for item in find(objects) if item.kind != "documentation"]
     used = {"index.docker.io" if image.host == "docker.io" else image.host for image in images(found)}
     assert len(used) > 3
-    assert used - {*skipped_registries(settings)} == set()
+    assert used - {*skipped(settings)} == set()
 
 
 def images(found: Any) -> list[ImageName]:

@@ -53,7 +53,7 @@ def _sign_in(cluster: Cluster, settings: Settings, chosen: Collection[str]) -> I
         if settings.user.published_password:
             yield "password: the one that upstream publishes"
         elif kept_password(cluster, settings.user.email):
-            yield f"password: {reading_command(settings)}"
+            yield f"password: {reading_command(_kubectl(settings))}"
         else:
             yield "password: kubeflow_user_password of the inventory, or the one that the user has had so far"
         if settings.users:
@@ -65,7 +65,7 @@ def _address(cluster: Cluster, settings: Settings) -> Iterator[str]:
     scheme = "https" if access.encrypted else "http"
     if not access.published:
         yield f"address: http://localhost:{_LOCAL_PORT} while this runs:"
-        yield f"  {kubectl(settings)} -n {NAMESPACE} port-forward service/{SERVICE.name} {_LOCAL_PORT}:80"
+        yield f"  {_kubectl(settings)} -n {NAMESPACE} port-forward service/{SERVICE.name} {_LOCAL_PORT}:80"
         return
     live = cluster.get(SERVICE) or {}
     host, port = access.host, ""
@@ -75,7 +75,7 @@ def _address(cluster: Cluster, settings: Settings) -> Iterator[str]:
         host = _assigned(live)
     if not host:
         yield "address: none yet; the load balancer has assigned none. This shows it (EXTERNAL-IP):"
-        yield f"  {kubectl(settings)} -n {NAMESPACE} get service {SERVICE.name}"
+        yield f"  {_kubectl(settings)} -n {NAMESPACE} get service {SERVICE.name}"
         return
     yield f"address: {scheme}://{f'[{host}]' if ':' in host else host}{port}/"
     if access.tls == "self-signed":
@@ -93,3 +93,7 @@ def _assigned(service: Object) -> str:
     for item in service.get("status", {}).get("loadBalancer", {}).get("ingress") or ():
         return str(item.get("hostname") or item.get("ip") or "")
     return ""
+
+
+def _kubectl(settings: Settings) -> str:
+    return kubectl(settings.kubeconfig, settings.context)

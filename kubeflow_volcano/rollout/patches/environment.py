@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.rollout.patches.pods.claims import with_claims
 from kubeflow_volcano.rollout.patches.pods.placement import with_placement
 from kubeflow_volcano.rollout.patches.pods.proxy import with_proxy
 from kubeflow_volcano.rollout.patches.pods.pull_secrets import with_pull_secrets
-from kubeflow_volcano.rollout.patches.pods.tag_resolution import with_skipped_registries
+from kubeflow_volcano.rollout.patches.pods.tag_resolution import skipped_registries, with_skipped_registries
 from kubeflow_volcano.rollout.settings.settings import Settings
 
 __all__ = ["for_environment"]
@@ -23,8 +24,13 @@ def for_environment(component: str, objects: Iterable[Object], settings: Setting
     Raises:
         InvalidInput: a name of kubeflow_claims fits no claim.
     """
-    found = with_pull_secrets(component, objects, settings)
-    found = with_proxy(component, found, settings)
-    found = with_placement(component, found, settings)
-    found = with_claims(component, found, settings)
-    return with_skipped_registries(found, settings)
+    found = with_pull_secrets(component, objects, settings.credentials)
+    found = with_proxy(component, found, settings.proxy, (*settings.cluster_addresses, *_domains(settings.components)))
+    found = with_placement(component, found, settings.placement)
+    found = with_claims(component, found, settings.claims)
+    return with_skipped_registries(found, skipped_registries(settings.mirror, settings.registry))
+
+
+def _domains(components: Iterable[Component]) -> list[str]:
+    """Where Services have short names with a namespace, such as minio-service.kubeflow."""
+    return sorted({f".{name}" for part in components for name in part.namespaces})
