@@ -11,7 +11,7 @@ from kubeflow_volcano.catalog.images.names import version_tag
 from kubeflow_volcano.catalog.operator import DEPLOYMENT, version_of_image
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object, Ref, conditions
+from kubeflow_volcano.cluster.objects import Object, Ref, conditions, has_ended
 from kubeflow_volcano.cluster.watch.observer import Observer, Subject
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.experiment.closing import SHARED
@@ -29,7 +29,6 @@ __all__ = ["count_free_gpus", "play", "play_all"]
 _READY_SECONDS = 30.0
 _EMPTY_SECONDS = 10.0
 _TICK = 0.1
-_ENDED = frozenset({"Succeeded", "Failed"})
 _PROGRAMS: Mapping[str, tuple[Ref, ...]] = {
     "Volcano": tuple(
         Ref("apps/v1", "Deployment", "volcano-system", name) for name in ("volcano-scheduler", "volcano-controllers")
@@ -157,7 +156,7 @@ def count_free_gpus(nodes: Sequence[Object], pods: Sequence[Object]) -> int:
     taken = sum(
         int(container.get("resources", {}).get("requests", {}).get(GPU, 0))
         for pod in pods
-        if pod["spec"].get("nodeName") and pod.get("status", {}).get("phase") not in _ENDED
+        if pod["spec"].get("nodeName") and not has_ended(pod)
         for container in pod["spec"]["containers"]
     )
     return offered - taken

@@ -23,10 +23,6 @@ class Identity:
     fs_group: int | None
     fs_group_change_policy: str | None
 
-    def belongs_to(self, release: str) -> bool:
-        """Whether the workload runs so in that Kubeflow release."""
-        return self.releases.covers(release)
-
 
 @cache
 def identities() -> tuple[Identity, ...]:

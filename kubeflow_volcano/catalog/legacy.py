@@ -12,13 +12,12 @@ from typing import Any
 
 from kubeflow_volcano.catalog.images.names import ImageName
 
-__all__ = ["KFCTL", "KFDEF_CRD", "KSONNET", "KUBE_BATCH", "KUBE_BATCH_GROUPS", "LEGACY_TOOLS", "marks", "runs"]
+__all__ = ["KFCTL", "KFDEF_CRD", "KSONNET", "KUBE_BATCH", "KUBE_BATCH_GROUPS", "marks", "runs"]
 
 KUBE_BATCH = "kube-batch"
 """The scheduler that Volcano came from; also the schedulerName of its pods."""
 KFCTL = "kfctl"
 KSONNET = "ksonnet"
-LEGACY_TOOLS = (KUBE_BATCH, KFCTL, KSONNET)
 
 KUBE_BATCH_GROUPS = frozenset({"scheduling.incubator.k8s.io", "scheduling.sigs.dev"})
 """API groups of its PodGroups and Queues."""

@@ -23,7 +23,6 @@ __all__ = [
     "era_of",
     "eras",
     "later_jobs",
-    "trainer_gangs",
     "version_of_image",
 ]
 
@@ -64,14 +63,8 @@ class GangEra:
 
 
 @dataclass(frozen=True, slots=True)
-class _Trainer:
-    volcano_since: str
-
-
-@dataclass(frozen=True, slots=True)
 class _Operators:
     eras: tuple[GangEra, ...]
-    trainer: _Trainer
     images: Mapping[str, str]
 
 
@@ -101,11 +94,6 @@ def era_of(operator_version: str) -> GangEra:
             "choose a release whose operator is in that range.",
         )
     )
-
-
-def trainer_gangs(trainer_version: str) -> bool:
-    """Whether runtimes of that Trainer can request gangs from Volcano (`podGroupPolicy.volcano`)."""
-    return version_key(trainer_version) >= version_key(_operators().trainer.volcano_since)
 
 
 def version_of_image(image: str) -> str | None:

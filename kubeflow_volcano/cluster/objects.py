@@ -7,7 +7,7 @@ from typing import Any
 
 from kubeflow_volcano.ref import Ref, group_of
 
-__all__ = ["Object", "Ref", "conditions", "group_of", "last_seen", "named"]
+__all__ = ["Object", "Ref", "conditions", "group_of", "has_ended", "last_seen", "named"]
 
 Object = dict[str, Any]
 """One Kubernetes object as parsed from YAML or JSON."""
@@ -16,6 +16,11 @@ Object = dict[str, Any]
 def conditions(obj: Object) -> dict[str, Object]:
     """The status conditions of `obj` by type; empty if there are none yet."""
     return {item["type"]: item for item in obj.get("status", {}).get("conditions") or ()}
+
+
+def has_ended(pod: Object) -> bool:
+    """Whether a pod runs no more: its containers have ended, and it takes nothing of its node."""
+    return (pod.get("status") or {}).get("phase") in {"Failed", "Succeeded"}
 
 
 def named(objects: Iterable[Object], kind: str, name: str) -> Object | None:

@@ -131,7 +131,7 @@ class Runtime:
     """`name` is containerd, cri-o, docker, isulad or other; `origin` is where that comes from.
 
     `through` is cri-dockerd or dockershim, if the kubelet uses one to reach Docker; `config_version` 0 means no file;
-    `registry_path` is containerd's config_path; `config_readable`: containerd can read its own file.
+    `config_readable`: containerd can read its own file.
     """
 
     name: str
@@ -145,7 +145,6 @@ class Runtime:
     config: str
     config_version: int
     config_readable: bool | None
-    registry_path: str
     sandbox: str
     root: str
     cri_v1: bool | None
@@ -164,7 +163,6 @@ class Firewall:
     """`active` services; `zones` are firewalld's active ones with their sources, or `zones_trouble` says why not."""
 
     active: tuple[str, ...]
-    default_zone: str
     flushes: bool
     zones: Mapping[str, tuple[str, ...]]
     zones_trouble: str = ""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from kubeflow_volcano.problems import Problem
 
-__all__ = ["trouble"]
+__all__ = ["kind_of", "trouble"]
 
 
 class _Cause(NamedTuple):
@@ -135,6 +135,10 @@ _OF_THE_HOST = (
     ),
 )
 
+# The same as Ansible words them, of a task on a host that was reached.
+_BECOME = re.compile(r"(?i)(incorrect|missing) \S+ password|privilege escalation|become|sudo:|not in the sudoers")
+_PYTHON = re.compile(r"(?i)interpreter|python version|python \S+ is too old|SyntaxError|ModuleNotFoundError|libpython")
+
 _CONNECTION = "Failed to connect to the host via ssh:"
 """Ansible's words before those of ssh."""
 
@@ -149,6 +153,13 @@ _UNSAID = {
 
 
 _MOST_LINES = 3
+
+
+def kind_of(said: str) -> str:
+    """What failed on a host that was reached: `become`, `python`, or the `module` itself."""
+    if _BECOME.search(said):
+        return "become"
+    return "python" if _PYTHON.search(said) else "module"
 
 
 def trouble(said: str, *, reached: bool, printed: str = "") -> Problem | None:

@@ -111,7 +111,7 @@ def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, 
             problems += unmet_access(cluster, settings.access, found.parts)
             problems += unmet_placement(cluster, settings.placement, found.parts)
             problems += unmet_claims(cluster, settings.claims, settings.ceded, found.parts)
-            problems += refused_pods(cluster, settings, found.parts, progress)
+            problems += refused_pods(cluster, settings.namespace_labels, found.parts, progress)
             of_dex = undeclared(cluster, found.parts)
             problems += of_dex.problems()
             problems += unmet_teams(cluster, settings.profiles, settings.existing, found.parts)

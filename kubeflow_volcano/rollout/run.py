@@ -22,6 +22,7 @@ from kubeflow_volcano.rollout.account.stored import keep_password, kubectl
 from kubeflow_volcano.rollout.gang.handover import wait_for_former_pods
 from kubeflow_volcano.rollout.gang.replicas import delete_unused_companions
 from kubeflow_volcano.rollout.gang.wiring import OPERATORS, operator_deployment, restart_older_operators
+from kubeflow_volcano.rollout.hints import HINTS
 from kubeflow_volcano.rollout.patches.volcano import OPTIONAL_WEBHOOKS
 from kubeflow_volcano.rollout.people.teams import MAKERS
 from kubeflow_volcano.rollout.prepare import Prepared, prepare
@@ -29,7 +30,6 @@ from kubeflow_volcano.rollout.queues.reconcile import reconcile_queues, record_c
 from kubeflow_volcano.rollout.queues.view import DEFAULT_QUEUE
 from kubeflow_volcano.rollout.scope import Scope
 from kubeflow_volcano.rollout.settings.ceded import ceded_of
-from kubeflow_volcano.rollout.settings.hints import HINTS
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.stale.handling import StaleObjects
 from kubeflow_volcano.rollout.state.ledger import expected_seconds, record_run

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,6 +17,7 @@ from kubeflow_volcano.catalog.images.mirrors import load_mirror
 from kubeflow_volcano.hosts.facts import Host
 from kubeflow_volcano.hosts.kernel import SYSCTLS, modules_for
 from kubeflow_volcano.hosts.network import targets
+from kubeflow_volcano.hosts.reaching import kind_of
 from kubeflow_volcano.problems import ProblemsError
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.desired import desired
@@ -35,8 +35,6 @@ _LOOK = "__preflight_look"
 """Variable in which the role registers each host's answer of the step look."""
 _REPAIRED = "__preflight_repaired"
 """The same of kfv_host_repair."""
-_BECOME = re.compile(r"(?i)(incorrect|missing) \S+ password|privilege escalation|become|sudo:|not in the sudoers")
-_PYTHON = re.compile(r"(?i)interpreter|python version|python \S+ is too old|SyntaxError|ModuleNotFoundError|libpython")
 _MOST_CHARACTERS = 500
 
 
@@ -91,7 +89,7 @@ class ActionModule(Action):
         except AnsibleConnectionFailure as error:
             answer = {"trouble": _trouble("reach", str(error))}
         except AnsibleError as error:
-            answer = {"trouble": _trouble(_kind(str(error)), str(error))}
+            answer = {"trouble": _trouble(kind_of(str(error)), str(error))}
         if "facts" in answer and not answer.get("failed"):
             found = {"facts": answer["facts"]}
         else:
@@ -164,13 +162,7 @@ def _trouble_of(answer: Mapping[str, Any]) -> dict[str, str]:
     """Of a module that did not end well; the last line of its interpreter says more than Ansible's message."""
     last = str(answer.get("module_stderr") or "").strip().rpartition("\n")[2]
     said = ": ".join(text for text in (str(answer.get("msg") or "the module gave no answer"), last) if text)
-    return _trouble("reach" if answer.get("unreachable") else _kind(said), said)
-
-
-def _kind(message: str) -> str:
-    if _BECOME.search(message):
-        return "become"
-    return "python" if _PYTHON.search(message) else "module"
+    return _trouble("reach" if answer.get("unreachable") else kind_of(said), said)
 
 
 def _trouble(kind: str, message: str) -> dict[str, str]:

@@ -56,7 +56,6 @@ def look_runtime(daemons: Mapping[str, Process], kubelet: Mapping[str, Any]) -> 
         "config": "",
         "config_version": 0,
         "config_readable": None,
-        "registry_path": "",
         "sandbox": "",
         "root": "",
         "cri_v1": None,
@@ -83,7 +82,6 @@ def _containerd(_daemons: Mapping[str, Process]) -> dict[str, Any]:
         "config": daemon.config if own else "",
         "config_version": int(version.group(1)) if version else 1 if own.strip() else 0,
         "config_readable": bool(merged) if own else None,
-        "registry_path": found.get("config_path", ""),
         "sandbox": found["sandbox"],
         "root": found.get("root") or "/var/lib/containerd",
     }

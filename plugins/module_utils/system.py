@@ -83,7 +83,6 @@ def look_firewall(daemons: Mapping[str, Process]) -> dict[str, Any]:
     settings = assignments(read("/etc/firewalld/firewalld.conf"))
     return {
         "active": sorted(active),
-        "default_zone": settings.get("DefaultZone", ""),
         "flushes": settings.get("FlushAllOnReload", "").lower() in {"yes", "true"},
         "zones": zones,
         "zones_trouble": trouble,

@@ -20,7 +20,7 @@ try:
     from kubeflow_volcano.foreign import read_yaml
     from kubeflow_volcano.problems import ProblemsError
     from kubeflow_volcano.redaction import MASKED, without_logins
-    from kubeflow_volcano.rollout.settings.hints import HINTS
+    from kubeflow_volcano.rollout.hints import HINTS
     from kubeflow_volcano.rollout.settings.settings import Settings, parse
     from kubeflow_volcano.rollout.settings.variables import NOT_IN_RESULTS, is_public
     from kubeflow_volcano.text import visible

@@ -64,9 +64,9 @@ def test_a_namespace_to_be_made_is_judged_where_another_has_its_level(cluster: C
     parts = {"training-operator": [made, operator]}
     said: list[str] = []
     with space(cluster, **{ENFORCE: "restricted"}):
-        (problem,) = refused_pods(cluster, settings, parts, said.append)
+        (problem,) = refused_pods(cluster, settings.namespace_labels, parts, said.append)
         assert absent in problem.found
         assert not said
     assert cluster.get(KUBEFLOW._replace(name=absent)) is None
-    assert [*refused_pods(cluster, parse({}), {"training-operator": [operator]}, said.append)] == []
+    assert [*refused_pods(cluster, {}, {"training-operator": [operator]}, said.append)] == []
     assert not said

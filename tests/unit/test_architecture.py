@@ -83,7 +83,7 @@ FLOORS: Mapping[str, Sequence[set[str]]] = {
         {"__main__"},
     ),
     "kubeflow_volcano.rollout": (
-        {"bundle"},
+        {"bundle", "hints"},
         {"settings"},
         {"images", "manifests", "state"},
         {"account", "others", "queues", "storage"},
@@ -258,7 +258,7 @@ def test_what_runs_on_hosts_needs_nothing_but_python_and_what_ansible_sends_alon
 
 @pytest.mark.parametrize("room", ["apply", "cluster"])
 def test_what_applies_any_objects_names_no_variable(room: str) -> None:
-    """A problem has a reason, and `rollout/settings/hints.py` says which variable helps."""
+    """A problem has a reason, and `rollout/hints.py` says which variable helps."""
     schema = ROOT / "kubeflow_volcano" / "rollout" / "settings" / "settings.schema.json"
     names = set(json.loads(schema.read_text("utf-8"))["properties"])
     for path in (ROOT / "kubeflow_volcano" / room).rglob("*.py"):

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from kubeflow_volcano.catalog.symptoms.read import recognise
-from kubeflow_volcano.cluster.objects import Object, Ref, conditions
+from kubeflow_volcano.cluster.objects import Object, Ref, conditions, has_ended
 from kubeflow_volcano.cluster.readiness import State, assess_pod
 from kubeflow_volcano.text import counted, few
 from kubeflow_volcano.validators.core.facts import Facts
@@ -89,7 +89,7 @@ def _trouble(pod: Object, facts: Facts) -> Finding | None:
 def _lost(pod: Object, nodes: Mapping[str, Object]) -> Finding | None:
     """The pod's node does not exist, or no kubelet works on it."""
     node = nodes.get(pod["spec"]["nodeName"])
-    if pod.get("status", {}).get("phase") in {"Succeeded", "Failed"}:
+    if has_ended(pod):
         return None
     if node is not None and conditions(node).get("Ready", {}).get("status") == "True":
         return None

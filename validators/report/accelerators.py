@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, has_ended
 from kubeflow_volcano.cluster.pods.quantities import amounts, pod_requests
 from kubeflow_volcano.validators.core.safe import text
 
@@ -19,7 +19,6 @@ __all__ = ["of_node", "totals"]
 _NAME = re.compile(r"/.*(gpu|npu|tpu|dcu|mlu|gaudi|ascend|mig-)|^gpu\.intel\.com/", re.IGNORECASE)
 # Set by the GPU feature discovery of NVIDIA and of AMD, and by Huawei's device plugin.
 _MODELS = ("nvidia.com/gpu.product", "amd.com/gpu.product-name", "accelerator-type")
-_ENDED = {"Succeeded", "Failed"}
 
 
 def of_node(node: Object, pods: Iterable[Object] | None) -> list[dict[str, Any]]:
@@ -32,7 +31,7 @@ def of_node(node: Object, pods: Iterable[Object] | None) -> list[dict[str, Any]]
     allocatable = amounts(node.get("status", {}).get("allocatable"))
     requested: Counter[str] = Counter()
     for pod in pods or ():
-        if pod.get("status", {}).get("phase") not in _ENDED:
+        if not has_ended(pod):
             requested.update({name: int(amount) for name, amount in pod_requests(pod["spec"]).items()})
     return [
         {

@@ -189,7 +189,7 @@ def _chosen() -> list[Path]:
 def _absent(kubeconfig: Path | None) -> str:
     """Which file does not exist, and what chose it; empty if at least one exists."""
     if kubeconfig:
-        return "" if kubeconfig.expanduser().exists() else f"the file {kubeconfig}, which was asked for, does not exist"
+        return "" if kubeconfig.expanduser().exists() else f"the file {kubeconfig}, which was named, does not exist"
     files = _chosen()
     if any(file.exists() for file in files):
         return ""

@@ -8,7 +8,7 @@ from typing import Any
 
 from kubeflow_volcano.catalog.model import Claim
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, has_ended
 from kubeflow_volcano.cluster.pods.volumes import HOSTNAME, RunsAs, directory_of, node_of, runs_as
 
 __all__ = ["READS", "VolumeOwner", "read", "volume_owners"]
@@ -97,7 +97,7 @@ def _bound(objects: Mapping[str, Sequence[Object]]) -> Iterator[Object]:
 
 def _live(pods: Iterable[Object], claim: Object) -> Iterator[_Mount]:
     for pod in pods:
-        ended = pod.get("status", {}).get("phase") in {"Succeeded", "Failed"} or "deletionTimestamp" in pod["metadata"]
+        ended = has_ended(pod) or "deletionTimestamp" in pod["metadata"]
         if not ended and pod["metadata"]["namespace"] == claim["metadata"]["namespace"]:
             name = f"Pod {pod['metadata']['namespace']}/{pod['metadata']['name']}"
             yield from _mounts(name, pod["spec"], claim["metadata"]["name"], pod.get("status"))

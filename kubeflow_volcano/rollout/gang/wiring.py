@@ -18,7 +18,7 @@ from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.catalog.operator import COMPONENT, era_of, version_of_image
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object, Ref, conditions
+from kubeflow_volcano.cluster.objects import Object, Ref, conditions, has_ended
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.gang.pods import pods_of
 from kubeflow_volcano.rollout.gang.replicas import companions_of
@@ -117,11 +117,8 @@ def _restart_if_older(run: Engine, deployment: Object, scheduler: GangScheduler)
 
 def _pods(cluster: Cluster, deployment: Object) -> Sequence[Object]:
     """Its pods, except those that are terminating or have ended (evicted ones, for example)."""
-    ended = {"Failed", "Succeeded"}
     return [
-        pod
-        for pod in pods_of(cluster, deployment)
-        if "deletionTimestamp" not in pod["metadata"] and (pod.get("status") or {}).get("phase") not in ended
+        pod for pod in pods_of(cluster, deployment) if "deletionTimestamp" not in pod["metadata"] and not has_ended(pod)
     ]
 
 

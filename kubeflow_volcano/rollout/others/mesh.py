@@ -17,14 +17,13 @@ from kubeflow_volcano.cluster.mesh import (
     opts_out,
     selector_of,
 )
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, has_ended
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.text import few
 
 __all__ = ["Found", "unfit_mesh"]
 
 _TEMPLATES = frozenset({"DaemonSet", "Deployment", "StatefulSet"})
-_ENDED = frozenset({"Failed", "Succeeded"})
 _OPEN = " What these do not select is not checked: any client of the gateway gets the dashboard without a login."
 
 
@@ -51,7 +50,7 @@ class _Pods:
 def _labelled(objects: Iterable[Object]) -> Iterator[tuple[str, str, Mapping[str, str]]]:
     for obj in objects:
         meta = obj["metadata"]
-        if obj["kind"] == "Pod" and obj.get("status", {}).get("phase") not in _ENDED:
+        if obj["kind"] == "Pod" and not has_ended(obj):
             yield f"Pod {meta['name']}", meta["namespace"], meta.get("labels") or {}
         elif obj["kind"] in _TEMPLATES:
             template = obj["spec"]["template"].get("metadata") or {}

@@ -16,8 +16,8 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.pods.quantities import quantity
 from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.problems import Problem
-from kubeflow_volcano.rollout.settings.ceded import CededFields, ceded_of
 from kubeflow_volcano.rollout.patches.pods.claims import claims_in
+from kubeflow_volcano.rollout.settings.ceded import CededFields, ceded_of
 from kubeflow_volcano.rollout.settings.pods.claims import ClaimSettings
 
 __all__ = ["unmet_claims"]

@@ -33,7 +33,6 @@ from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.progress import Progress
-from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.text import few
 
 __all__ = ["refused_pods"]
@@ -62,7 +61,7 @@ _UNSAID = frozenset(
 Parts = Mapping[str, Sequence[Object]]
 
 
-def refused_pods(cluster: Cluster, settings: Settings, parts: Parts, progress: Progress) -> Iterator[Problem]:
+def refused_pods(cluster: Cluster, given: Mapping[str, str], parts: Parts, progress: Progress) -> Iterator[Problem]:
     """The problem of each namespace whose Pod Security level refuses pods of workloads to install there.
 
     Refusals of others are not judged. A level of `kubeflow_namespace_labels` that no namespace has yet is a note.
@@ -103,8 +102,8 @@ def refused_pods(cluster: Cluster, settings: Settings, parts: Parts, progress: P
         said = in_parallel(lambda pod: _refusal(cluster, pod), pods, _PARALLEL)
         refused = {str(Ref.of(obj)): text for obj, text in zip(found, said, strict=True) if violated(text)}
         if refused:
-            yield _problem(name, refused, settings, exists=name in live, labelled=labels)
-    if unknown and (level := settings.namespace_labels.get(ENFORCE)):
+            yield _problem(name, refused, given, exists=name in live, labelled=labels)
+    if unknown and (level := given.get(ENFORCE)):
         progress(
             f"note: whether the level {level} of kubeflow_namespace_labels admits the pods in {few(unknown)} is not "
             f"known: no namespace has it yet. Create an empty one with {ENFORCE}={level}, and --check asks there"
@@ -174,12 +173,12 @@ def _redirects(objects: Sequence[Object]) -> bool:
 
 
 def _problem(
-    name: str, refused: Mapping[str, str], settings: Settings, *, exists: bool, labelled: Mapping[str, str]
+    name: str, refused: Mapping[str, str], given: Mapping[str, str], *, exists: bool, labelled: Mapping[str, str]
 ) -> Problem:
     first = next(iter(refused.values()))
     why = first.partition('": ')[2][:300]
     level = PRIVILEGED if PRIVILEGED in map(needed_level, refused.values()) else "baseline"
-    own = settings.namespace_labels.get(ENFORCE)
+    own = given.get(ENFORCE)
     whose = "by its label" if labelled.get(ENFORCE) else "by default of the API server (AdmissionConfiguration)"
     by_variable = f"set {ENFORCE}: {level} in kubeflow_namespace_labels, which is for all namespaces of the release"
     if own:

@@ -10,7 +10,7 @@ from kubeflow_volcano.apply.removing.contents import Contents, contents_of
 from kubeflow_volcano.apply.removing.wording import kubectl
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.applied_objects import Place
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, has_ended
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.rollout.queues.view import QueueView
 from kubeflow_volcano.rollout.stale.derived import is_derived
@@ -21,7 +21,6 @@ __all__ = ["InUse", "find_in_use", "others_in"]
 
 _SPACES = frozenset({"Namespace", "Profile"})
 """Kinds that go with everything in the namespace of their name."""
-_ENDED = frozenset({"Failed", "Succeeded"})
 _MOST_SHOWN = 4
 
 
@@ -91,7 +90,7 @@ def _in_use(names: Collection[str], todo: str, verb: str = "still has") -> InUse
 def _users(cluster: Cluster, claim: Ref, declared: Iterable[Object]) -> Iterator[str]:
     """Pods that have not ended, and declared workloads, with the claim among their volumes."""
     for pod in cluster.list("v1", "Pod", namespace=claim.namespace).items:
-        if (pod.get("status") or {}).get("phase") not in _ENDED and _mounts(pod["spec"], claim):
+        if not has_ended(pod) and _mounts(pod["spec"], claim):
             yield str(Ref.of(pod))
     for obj in declared:
         template = (obj.get("spec") or {}).get("template") or {}

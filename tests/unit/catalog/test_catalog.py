@@ -137,15 +137,6 @@ def test_operators_outside_the_eras_are_refused(version: str) -> None:
         operator.era_of(version)
 
 
-def test_trainer_gangs_from_the_version_that_knows_volcano() -> None:
-    assert [operator.trainer_gangs(version) for version in ("2.0.0", "2.0.1", "2.1.0", "2.3.0")] == [
-        False,
-        False,
-        True,
-        True,
-    ]
-
-
 def test_eras_do_not_overlap() -> None:
     for version in ("1.0.1", "1.1.0", "1.2.1", "1.3.0", "1.4.0", "1.5.0", "1.6.0", "1.7.0", "1.8.1", "1.9.4"):
         assert sum(era.covers(version) for era in operator.eras()) == 1
@@ -193,7 +184,7 @@ def test_versions_are_ordered_as_numbers() -> None:
 
 
 def test_identities_of_a_release() -> None:
-    assert {item.workload for item in identities() if item.belongs_to("1.11.0")} == {
+    assert {item.workload for item in identities() if item.releases.covers("1.11.0")} == {
         "mysql",
         "katib-mysql",
         "seaweedfs",

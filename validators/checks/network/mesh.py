@@ -19,7 +19,7 @@ from kubeflow_volcano.cluster.mesh import (
     opts_out,
     selector_of,
 )
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, has_ended
 from kubeflow_volcano.text import counted, few
 from kubeflow_volcano.validators.core.check import check
 from kubeflow_volcano.validators.core.facts import Fact, Facts
@@ -52,7 +52,6 @@ _ISTIO, _NEEDED_BY = "istio", "istio-crds"
 _GATEWAY = ("kubeflow", "kubeflow-gateway")
 _SIGN_IN = frozenset({"oidc-authservice", "oauth2-proxy"})
 """Components whose policies guard each pod that `_GATEWAY` selects."""
-_ENDED = frozenset({"Failed", "Succeeded"})
 _OPEN = "so that requests reach the dashboard without a login."
 
 
@@ -145,7 +144,7 @@ def _labelled(facts: Facts) -> Mapping[Ref, Mapping[str, str]]:
     """Labels of pods that have not ended, and of the pods of workloads."""
     found: dict[Ref, Mapping[str, str]] = {}
     for pod in judged(facts, PODS):
-        if (pod.get("status") or {}).get("phase") not in _ENDED:
+        if not has_ended(pod):
             found[Ref.of({"apiVersion": "v1", "kind": "Pod", **pod})] = pod["metadata"].get("labels") or {}
     for resource in _WORKLOADS.values():
         for item in judged(facts, resource):
@@ -237,7 +236,7 @@ def _pods(facts: Facts, wanted: Mapping[Ref, Object]) -> Iterator[Issue]:
         owner = workload_of(pod)
         if owner is None or owner not in wanted or meta["uid"] in simulated or "deletionTimestamp" in meta:
             continue
-        ended = (pod.get("status") or {}).get("phase") in _ENDED
+        ended = has_ended(pod)
         if not ended and not opts_out(meta, pod["spec"]) and not has_sidecar(pod["spec"]):
             without.setdefault(owner, []).append(meta["name"])
     for owner, names in sorted(without.items()):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, has_ended
 from kubeflow_volcano.text import counted
 from kubeflow_volcano.validators.core.check import check
 from kubeflow_volcano.validators.core.facts import Facts
@@ -32,7 +32,7 @@ def no_sidecar(facts: Facts) -> Outcome:
     template of the job; otherwise the namespaces of profiles inject the proxy. As an init container with restartPolicy
     Always (Istio 1.27 on Kubernetes 1.29 and later) it does no harm. Pods of probes always opt out.
     """
-    pods = [item for item in judged(facts, PODS) if _is_training(item) and not _ended(item)]
+    pods = [item for item in judged(facts, PODS) if _is_training(item) and not has_ended(item)]
     if not pods:
         return skipped("NoTrainingPod", "no pod of a training job is there just now.")
     injected = {
@@ -52,10 +52,6 @@ def _is_training(pod: Object) -> bool:
     owners = meta.get("ownerReferences") or ()
     made = any(item["apiVersion"].partition("/")[0] in _JOB_GROUPS and item.get("controller") for item in owners)
     return made or any(label in (meta.get("labels") or {}) for label in _JOB_LABELS)
-
-
-def _ended(pod: Object) -> bool:
-    return pod.get("status", {}).get("phase") in {"Succeeded", "Failed"}
 
 
 def _injects(labels: dict[str, str]) -> bool:

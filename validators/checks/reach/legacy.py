@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from kubeflow_volcano.catalog.legacy import KFCTL, KSONNET, KUBE_BATCH, KUBE_BATCH_GROUPS, marks, runs
 from kubeflow_volcano.catalog.operator import DEPLOYMENT as OPERATOR
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, has_ended
 from kubeflow_volcano.text import counted
 from kubeflow_volcano.validators.core.check import check
 from kubeflow_volcano.validators.core.facts import Facts, Read
@@ -92,7 +92,7 @@ def _kube_batch(facts: Facts) -> Iterator[Issue]:
         if runs(KUBE_BATCH, workload):
             yield _legacy(workload, "KubeBatch", "runs kube-batch", _OFF_KUBE_BATCH)
     for pod in judged(facts, PODS):
-        if pod["spec"].get("schedulerName") == KUBE_BATCH and not _ended(pod):
+        if pod["spec"].get("schedulerName") == KUBE_BATCH and not has_ended(pod):
             yield _legacy(pod, "KubeBatch", "has schedulerName kube-batch", _OFF_KUBE_BATCH)
 
 
@@ -130,10 +130,6 @@ def _legacy(obj: Object, reason: str, what: str, todo: str, status: Status = Sta
 def _workloads(facts: Facts) -> Iterator[Object]:
     for resource in _WORKLOADS:
         yield from judged(facts, resource)
-
-
-def _ended(pod: Object) -> bool:
-    return pod.get("status", {}).get("phase") in {"Succeeded", "Failed"}
 
 
 CHECKS = (no_legacy,)

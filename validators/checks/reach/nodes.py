@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from kubeflow_volcano.cluster.objects import Object, Ref, conditions
+from kubeflow_volcano.cluster.objects import Object, Ref, conditions, has_ended
 from kubeflow_volcano.cluster.pods.quantities import Amounts, amounts, pod_requests, readable, total
 from kubeflow_volcano.cluster.readiness import Readiness
 from kubeflow_volcano.experiment.pods import RESOURCES
@@ -73,7 +73,7 @@ def _is_own(pod: Object, facts: Facts) -> bool:
     """Whether the pod is the release's and could run on another node, unlike those of a DaemonSet."""
     workload = workload_of(pod)
     judged = workload and workload.kind != "DaemonSet" and workload in facts.expectations.workloads
-    return bool(judged) and not _ended(pod)
+    return bool(judged) and not has_ended(pod)
 
 
 def _needed(sick: Mapping[Ref, Readiness], every: Sequence[Object], own: Iterable[Object]) -> Outcome | None:
@@ -175,19 +175,15 @@ def _short_of_room(taking: Sequence[Object], sick: Mapping[Ref, Readiness], fact
 def _is_to_be_placed(pod: Object, facts: Facts) -> bool:
     return (
         not pod["spec"].get("nodeName")
-        and not _ended(pod)
+        and not has_ended(pod)
         and not waits_for_gang(pod)
         and workload_of(pod) in facts.expectations.workloads
     )
 
 
-def _ended(pod: Object) -> bool:
-    return pod.get("status", {}).get("phase") in {"Succeeded", "Failed"}
-
-
 def _left(taking: Sequence[Object], facts: Facts) -> Amounts:
     names = {item["metadata"]["name"] for item in taking}
-    here = [pod for pod in facts.all(PODS) if pod["spec"].get("nodeName") in names and not _ended(pod)]
+    here = [pod for pod in facts.all(PODS) if pod["spec"].get("nodeName") in names and not has_ended(pod)]
     used = total(pod_requests(pod["spec"]) for pod in here)
     room = total(amounts(item.get("status", {}).get("allocatable")) for item in taking)
     return {name: amount - used.get(name, Decimal(0)) for name, amount in room.items()}

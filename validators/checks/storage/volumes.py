@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, has_ended
 from kubeflow_volcano.validators.core.check import check
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.outcome import Outcome, Severity, Status
@@ -114,7 +114,7 @@ def _bound_back(item: Object, ref: Ref, facts: Facts) -> Issue | None:
 
 
 def _mounts(pod: Object, claim: Ref) -> bool:
-    if pod["metadata"]["namespace"] != claim.namespace or pod.get("status", {}).get("phase") in {"Succeeded", "Failed"}:
+    if pod["metadata"]["namespace"] != claim.namespace or has_ended(pod):
         return False
     sources = (item.get("persistentVolumeClaim") or {} for item in pod["spec"].get("volumes") or ())
     return any(source.get("claimName") == claim.name for source in sources)

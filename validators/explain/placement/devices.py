@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
-from kubeflow_volcano.cluster.objects import Ref, conditions
+from kubeflow_volcano.cluster.objects import Ref, conditions, has_ended
 from kubeflow_volcano.cluster.pods.quantities import pod_requests
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.explain.model import Finding, Situation, finding
@@ -19,7 +19,6 @@ __all__ = ["counted_elsewhere", "devices"]
 
 _OF_VGPU = frozenset({f"volcano.sh/vgpu-{what}" for what in ("cores", "memory", "memory-percentage")})
 _SWITCH = "VGPUEnable"
-_ENDED = frozenset({"Succeeded", "Failed"})
 
 
 @lru_cache(maxsize=4)
@@ -32,7 +31,7 @@ def counted_elsewhere(facts: Facts) -> frozenset[str]:
     got = {
         name
         for pod in facts.all("pods")
-        if pod["spec"].get("nodeName") and pod.get("status", {}).get("phase") not in _ENDED
+        if pod["spec"].get("nodeName") and not has_ended(pod)
         for name, amount in pod_requests(pod["spec"]).items()
         if amount > 0 and "/" in name
     }

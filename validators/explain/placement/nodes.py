@@ -6,13 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, has_ended
 from kubeflow_volcano.cluster.pods.quantities import Amounts, amounts, pod_requests, total
 from kubeflow_volcano.validators.core.facts import Facts
 
 __all__ = ["Node", "Refusal", "Wish", "nodes_of", "nodes_with_pods"]
-
-_ENDED = frozenset({"Succeeded", "Failed"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +86,7 @@ def nodes_of(nodes: Iterable[Object], pods: Iterable[Object]) -> tuple[Node, ...
     """Every node with the requests of the pods on it, in order of name."""
     on: dict[str, list[Object]] = {}
     for pod in pods:
-        if pod.get("status", {}).get("phase") not in _ENDED and pod["spec"].get("nodeName"):
+        if not has_ended(pod) and pod["spec"].get("nodeName"):
             on.setdefault(pod["spec"]["nodeName"], []).append(pod)
     ordered = sorted(nodes, key=lambda item: str(item["metadata"]["name"]))
     return tuple(_node(item, on.get(item["metadata"]["name"], [])) for item in ordered)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, has_ended
 from kubeflow_volcano.cluster.pods.quantities import Amounts, pod_requests, readable, total
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.explain.model import Finding, Situation, finding, pod_group_name
@@ -31,7 +31,6 @@ from kubeflow_volcano.validators.subjects.gang.queue_opening import open_command
 
 __all__ = ["is_open", "queue"]
 
-_ENDED = frozenset({"Succeeded", "Failed"})
 _MOST_HOLDERS = 3
 _ZERO = Decimal(0)
 
@@ -160,7 +159,7 @@ def _placed(facts: Facts) -> dict[tuple[str, str], dict[str, Decimal]]:
     found: dict[tuple[str, str], dict[str, Decimal]] = {}
     for pod in facts.all("pods"):
         name = pod_group_name(pod)
-        if name and pod["spec"].get("nodeName") and pod.get("status", {}).get("phase") not in _ENDED:
+        if name and pod["spec"].get("nodeName") and not has_ended(pod):
             key = (pod["metadata"]["namespace"], name)
             found[key] = total((found.get(key, {}), pod_requests(pod["spec"])))
     return found

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from kubeflow_volcano.cluster.objects import Object, conditions
+from kubeflow_volcano.cluster.objects import Object, conditions, has_ended
 from kubeflow_volcano.cluster.pods.quantities import Amounts, amounts, pod_requests, readable, total
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.explain.model import Finding, Situation, finding, pod_group_name
@@ -29,7 +29,6 @@ from kubeflow_volcano.validators.explain.scheduling.volcano import (
 __all__ = ["Share", "divide", "guarantees", "share"]
 
 _ZERO = Decimal(0)
-_ENDED = frozenset({"Succeeded", "Failed"})
 _ROUNDS = 100
 
 
@@ -164,7 +163,7 @@ def _queues(facts: Facts) -> dict[str, Share]:
             by_name.setdefault(name, _share(known[name]))
     for pod in facts.all("pods"):
         queue = of_group.get((pod["metadata"]["namespace"], pod_group_name(pod)))
-        if queue and pod.get("status", {}).get("phase") not in _ENDED:
+        if queue and not has_ended(pod):
             item, asked = by_name[queue], pod_requests(pod["spec"])
             item.wanted = total((item.wanted, asked))
             if pod["spec"].get("nodeName"):

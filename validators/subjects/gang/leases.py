@@ -15,7 +15,7 @@ from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.go_flags import read_flags
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, has_ended
 from kubeflow_volcano.validators.core.facts import Fact, Facts
 from kubeflow_volcano.validators.core.resources import DEPLOYMENTS, PODS
 from kubeflow_volcano.validators.core.rights import VOLCANO_HOME, Rule
@@ -122,4 +122,4 @@ def _runs_as(pod: Object, host: str) -> bool:
     """Whether a pod has this host name and has not ended."""
     spec = pod["spec"]
     own = spec.get("nodeName") if spec.get("hostNetwork") else spec.get("hostname") or pod["metadata"]["name"][:_LABEL]
-    return host == own and (pod.get("status") or {}).get("phase") not in {"Succeeded", "Failed"}
+    return host == own and not has_ended(pod)

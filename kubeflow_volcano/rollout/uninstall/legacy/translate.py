@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from kubeflow_volcano.catalog.gangs import VOLCANO
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, has_ended
 
 __all__ = ["GROUP_MARK", "foreign_schedulers", "translated"]
 
@@ -41,5 +41,5 @@ def foreign_schedulers(group: Object, pods: Collection[Object], own: Collection[
         for pod in pods
         if pod["metadata"]["namespace"] == meta.get("namespace")
         and (pod["metadata"].get("annotations") or {}).get(GROUP_MARK) == meta["name"]
-        and pod.get("status", {}).get("phase") not in {"Succeeded", "Failed"}
+        and not has_ended(pod)
     } - set(own)

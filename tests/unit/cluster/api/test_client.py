@@ -194,7 +194,7 @@ def test_a_kubeconfig_that_is_absent_is_called_that_with_what_named_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     absent = tmp_path / "absent-kubeconfig"
-    with pytest.raises(Unreachable, match=f"the file {absent}, which was asked for, does not exist"):
+    with pytest.raises(Unreachable, match=f"the file {absent}, which was named, does not exist"):
         Cluster.connect(absent)
     monkeypatch.setattr(kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", f"{absent}:{absent}2")
     monkeypatch.setenv("KUBECONFIG", f"{absent}:{absent}2")

@@ -145,7 +145,7 @@ def test_check_mode_leaves_out_a_restart_only_where_the_pods_change_anyway(after
 def test_what_an_operator_looks_for_is_told_by_its_image_or_else_by_its_release() -> None:
     part = parse({}).component("training-operator")
     for image, looks in (("training-operator:v1.5.0", False), ("training-operator:v1.8.1", True), ("own:1", True)):
-        assert gang._checks_crd_once(part, live(image), parse({})) is looks  # noqa: SLF001
+        assert gang._checks_crd_once(part, live(image)) is looks  # noqa: SLF001
     unnamed = live()
     unnamed["spec"]["template"]["spec"]["containers"][0]["name"] = "manager"
-    assert gang._checks_crd_once(part, unnamed, parse({}))  # noqa: SLF001
+    assert gang._checks_crd_once(part, unnamed)  # noqa: SLF001

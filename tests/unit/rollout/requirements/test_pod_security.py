@@ -84,7 +84,7 @@ def injector(values: str = '{"istio_cni": {"enabled": false}}') -> Object:
 def judged(cluster: Any, *objects: Object, **variables: Any) -> tuple[list[Any], list[str]]:
     said: list[str] = []
     settings = parse({"kubeflow_profile": "full", **variables})
-    return [*refused_pods(cluster, settings, {"katib": objects or (workload(),)}, said.append)], said
+    return [*refused_pods(cluster, settings.namespace_labels, {"katib": objects or (workload(),)}, said.append)], said
 
 
 def test_an_existing_namespace_that_refuses_the_pods_is_told_with_the_command() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from kubeflow_volcano.apply.problems import CONFLICTING_FIELDS
 from kubeflow_volcano.problems import Problem
-from kubeflow_volcano.rollout.settings.hints import HINTS
+from kubeflow_volcano.rollout.hints import HINTS
 from kubeflow_volcano.rollout.settings.variables import defaults
 
 FIELDS = "[{kind: ConfigMap, name: one, paths: [/data/a]}]"
