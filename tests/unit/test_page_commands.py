@@ -60,7 +60,7 @@ def test_the_pages_that_a_newcomer_reads_first_are_run() -> None:
 
 @pytest.mark.parametrize(("page", "english"), TRANSLATIONS.items(), ids=str)
 def test_a_translation_has_the_headings_and_blocks_of_the_english_page(page: Path, english: Path) -> None:
-    assert _levels(page) == _levels(english), "a section without a translation stands there in English"
+    assert _levels(page) == _levels(english), "a section without a translation is in English there"
     assert [(block.language, block.text, block.note) for block in blocks(page)] == [
         (block.language, block.text, block.note) for block in blocks(english)
     ], "make generate copies blocks whose words changed"

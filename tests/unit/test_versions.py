@@ -41,6 +41,7 @@ def test_every_place_has_the_version_of_the_library(checkout: Path) -> None:
 
 
 @pytest.mark.programs
+@pytest.mark.programs
 def test_the_program_prints_it() -> None:
     command = [sys.executable, "-c", "from kubeflow_volcano.command.start import main; main()", "--version"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
