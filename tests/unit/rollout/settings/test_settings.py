@@ -485,6 +485,10 @@ def test_the_default_of_every_variable_that_settings_read_has_the_type_of_its_fi
             decode(kind, defaults[name], name)
 
 
+def test_every_variable_has_one_of_the_prefixes() -> None:
+    assert [name for name in defaults() if not name.startswith(PREFIXES)] == []
+
+
 def test_every_default_is_valid() -> None:
     assert complete(defaults())[1] == []
 
