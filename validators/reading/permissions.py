@@ -12,7 +12,7 @@ from kubeflow_volcano.catalog.gangs import VOLCANO, GangScheduler
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.applied_objects import APPLIED_OBJECTS
 from kubeflow_volcano.parallel import in_parallel
-from kubeflow_volcano.validators.core.check import Check
+from kubeflow_volcano.validators.core.check import Check, closure
 from kubeflow_volcano.validators.core.expectations import Expectations
 from kubeflow_volcano.validators.core.facts import Evidence, Fact, Probe, Read, Unread
 from kubeflow_volcano.validators.core.resources import NAMESPACES, NODES, RESOURCES
@@ -113,7 +113,7 @@ def _for_gang(check: Check, gang: GangScheduler) -> Check:
                 yield replace(rule, group=gang.group)
 
     def reads(every: Iterable[Read]) -> tuple[Read, ...]:
-        return tuple(item for item in every if not any(map(_of_volcano, _rules_of(item))))
+        return tuple(item for item in every if not any(_of_volcano(rule) for rule in _rules_of(closure([item]))))
 
     def probe(found: Evidence[Any] | None) -> Evidence[Any] | None:
         if not isinstance(found, Probe):
@@ -127,8 +127,9 @@ def _of_volcano(rule: Rule) -> bool:
     return rule.group.endswith(_VOLCANOS_DOMAIN) or rule.namespace == VOLCANO_HOME
 
 
-def _rules_of(item: Read) -> tuple[Rule, ...]:
-    return item.needs if isinstance(item, Fact) else (item.listing,)
+def _rules_of(items: Iterable[Read]) -> Iterator[Rule]:
+    for item in items:
+        yield from item.needs if isinstance(item, Fact) else (item.listing,)
 
 
 def placed(
