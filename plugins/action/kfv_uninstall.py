@@ -27,8 +27,10 @@ class ActionModule(Action):
         settings = self.settings_with_secrets(arguments["settings"])
         with interruptible():  # releases the lock
             cluster = Cluster.connect(settings.kubeconfig, settings.context)
-            remove = remove_legacy if settings.uninstall.legacy else uninstall
-            done = remove(cluster, settings, check=self.check_mode, progress=show)
+            if settings.uninstall.legacy:
+                done = remove_legacy(cluster, settings.uninstall, check=self.check_mode, progress=show)
+            else:
+                done = uninstall(cluster, settings, check=self.check_mode, progress=show)
         found = done.as_dict()
         if not done.problems:
             display(f"\n{found['msg']}")

@@ -133,7 +133,7 @@ def uid_and_content(cluster: Cluster, ref: Ref) -> tuple[str, str]:
 
 def run(cluster: Cluster, *tools: str, check: bool = False, **more: Any) -> Uninstalled:
     variables = {"uninstall_legacy": list(tools), "uninstall_wait_seconds": 5, **more}
-    return remove_legacy(cluster, parse(variables), check=check, progress=silent)
+    return remove_legacy(cluster, parse(variables).uninstall, check=check, progress=silent)
 
 
 def test_podgroups_of_kube_batch_become_those_of_volcano_and_the_rest_goes(

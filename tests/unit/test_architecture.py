@@ -31,6 +31,9 @@ COLLECTION = "ansible_collections.kubeflow_volcano.platform."
 MOST_MODULES = 15
 """In one folder, `__init__` and `__main__` not counted."""
 
+MOST_WITH_ALL_SETTINGS = 14
+"""Packages; the goal is fewer."""
+
 FLAT = {"plugins/action", "plugins/modules"}
 """Ansible finds plugins only directly in their folder."""
 
@@ -263,6 +266,15 @@ def test_what_applies_any_objects_names_no_variable(room: str) -> None:
     names = set(json.loads(schema.read_text("utf-8"))["properties"])
     for path in (ROOT / "kubeflow_volcano" / room).rglob("*.py"):
         assert not names & set(re.findall(r"\w+", path.read_text("utf-8"))), path
+
+
+def test_few_packages_follow_the_settings_as_a_whole() -> None:
+    """A function takes the part of the settings that it needs; these are the packages of those that take all of it."""
+    whole = "kubeflow_volcano.rollout.settings.settings.Settings"
+    users = {
+        path.parent.relative_to(ROOT).as_posix() for path in files() if any(name == whole for _, name in imported(path))
+    }
+    assert len(users) <= MOST_WITH_ALL_SETTINGS, sorted(users)
 
 
 def test_no_folder_of_tests_is_left_out(pytestconfig: pytest.Config) -> None:

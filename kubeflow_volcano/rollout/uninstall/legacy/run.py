@@ -19,7 +19,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
-from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.rollout.settings.uninstall import UninstallSettings
 from kubeflow_volcano.rollout.stale.held import explain_held
 from kubeflow_volcano.rollout.state.lock import Lock
 from kubeflow_volcano.rollout.state.store import NAMESPACE
@@ -37,7 +37,7 @@ _SECONDS = 120.0
 _UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
 
 
-def remove_legacy(cluster: Cluster, settings: Settings, *, check: bool, progress: Progress) -> Uninstalled:
+def remove_legacy(cluster: Cluster, settings: UninstallSettings, *, check: bool, progress: Progress) -> Uninstalled:
     """Remove the leftovers of the tools that `uninstall_legacy` names; check mode shows the plan.
 
     What roll-outs brought stays, and so does data and every namespace. A PodGroup or queue of kube-batch goes when
@@ -71,7 +71,7 @@ def remove_legacy(cluster: Cluster, settings: Settings, *, check: bool, progress
 class _Run:
     """One removal; its steps fill `outcomes`, `kept` and `problems`."""
 
-    def __init__(self, cluster: Cluster, settings: Settings, progress: Progress, *, check: bool) -> None:
+    def __init__(self, cluster: Cluster, settings: UninstallSettings, progress: Progress, *, check: bool) -> None:
         self.cluster = cluster
         self.settings = settings
         self.progress = progress
@@ -82,7 +82,7 @@ class _Run:
 
     def look(self) -> None:
         """Read the cluster, and decide about every leftover."""
-        named = self.settings.uninstall.legacy
+        named = self.settings.legacy
         self.found = find_leftovers(self.cluster, named, Deadline(_SECONDS))
         self.problems = [unread(plural, why) for plural, why in self.found.unread.items()]
         self.pods = self.cluster.list("v1", "Pod", fields=_UNFINISHED).items if KUBE_BATCH in named else ()
@@ -126,9 +126,9 @@ class _Run:
         """Remove these; returns what could not be removed."""
         rules = Rules(
             order=UNINSTALLING,
-            patience_seconds=self.settings.uninstall.wait_seconds,
+            patience_seconds=self.settings.wait_seconds,
             explain=lambda live: explain_held(self.cluster, live, (), variable="uninstall_finalize"),
-            finalize=self.settings.uninstall.finalize,
+            finalize=self.settings.finalize,
         )
         removal = Removal(self.cluster, self.deadline, self.progress, rules, check=self.check)
         removal.run(objects)
@@ -152,7 +152,7 @@ class _Run:
     def _kept(self) -> Iterator[Kept]:
         served = VOLCANO.podgroup[1] in self.cluster.kinds(VOLCANO.api_version)
         for ref, (_, live) in sorted(self.found.objects.items()):
-            if ref.kind in DATA_KINDS and str(ref) not in self.settings.uninstall.data:
+            if ref.kind in DATA_KINDS and str(ref) not in self.settings.data:
                 yield Kept(ref, DATA, "it may hold people's work", by_name([ref]))
             elif ref.kind == "Namespace":
                 why, todo = "what is in it may be needed", f"kubectl delete {kubectl(ref)}, when it is not"
