@@ -78,7 +78,7 @@ def installed(files: Sequence[Path], lock: Path, directory: Path, version: str) 
     """
     wheel, collection = files[:2]
     place = Place(directory)
-    venv.EnvBuilder(with_pip=True).create(directory / "environment")
+    venv.EnvBuilder(with_pip=True, symlinks=True).create(directory / "environment")
     pip = ("-m", "pip", "--quiet", "--disable-pip-version-check")
     place.run("python", *pip, "install", "--require-hashes", "-r", lock)
     place.run("python", *pip, "install", "--no-deps", wheel)

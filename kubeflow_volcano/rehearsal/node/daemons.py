@@ -110,7 +110,8 @@ def node_duty(facts: NodeFacts) -> Duty:
 
 def interpreter() -> str:
     """Path of the Python that runs inside the node: this one, without its virtual environment."""
-    return str(Path(sys.executable).resolve())
+    # An environment may have a copy of the interpreter (`venv --copies`), which no directory in the node has.
+    return str(Path(getattr(sys, "_base_executable", None) or sys.executable).resolve())
 
 
 def python_module(name: str, module: str, *arguments: str) -> Daemon:
