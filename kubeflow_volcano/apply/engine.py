@@ -9,7 +9,7 @@ from kubeflow_volcano.apply.crds.sending import CrdSender
 from kubeflow_volcano.apply.fields.ceded import Pointer
 from kubeflow_volcano.apply.graph import CRD_KIND, WEBHOOK_KINDS, WORKLOAD_KINDS, Graph, Needs, graph
 from kubeflow_volcano.apply.normalize import normalize, with_default_namespaces
-from kubeflow_volcano.apply.problems import not_ready, problem_of, refusal
+from kubeflow_volcano.apply.problems import Explain, not_ready, problem_of, refusal, unexplained
 from kubeflow_volcano.apply.ready_queue import ReadyQueue
 from kubeflow_volcano.apply.reporter import ProgressReporter
 from kubeflow_volcano.apply.result import Action, ApplyResult, ObjectOutcome
@@ -59,8 +59,9 @@ class Engine:
         ceded: Callable[[Object], tuple[Pointer, ...]] = lambda _obj: (),
         adopted: Collection[str] = (),
         brought: Collection[str] = (),
+        explain: Explain = unexplained,
     ) -> None:
-        """`optional_webhooks` and `makers` are as in `graph`.
+        """`optional_webhooks` and `makers` are as in `graph`, `explain` as in `problems`.
 
         `ceded` returns the fields of an object that are left to others.
 
@@ -85,6 +86,7 @@ class Engine:
         self._optional_webhooks = optional_webhooks
         self._makers = makers
         self._titles = titles or {}
+        self._explain = explain
         self._applier = Applier(
             cluster,
             deadline,
@@ -289,4 +291,4 @@ class Engine:
         return silent, [*closed, *outcomes]
 
     def _not_ready(self, answer: Readiness, ref: Ref) -> Problem:
-        return not_ready(self._titles.get(self._owner.get(ref, ""), str(ref)), answer, self.deadline)
+        return not_ready(self._titles.get(self._owner.get(ref, ""), str(ref)), answer, self.deadline, self._explain)

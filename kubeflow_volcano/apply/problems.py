@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+from collections.abc import Callable
 from http import HTTPStatus
 
 import yaml
@@ -21,7 +22,16 @@ from kubeflow_volcano.cluster.stored_versions import lost_version, way_back
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem
 
-__all__ = ["CONFLICT", "CONFLICTING_FIELDS", "NOT_ALONE", "not_ready", "problem_of", "refusal"]
+__all__ = [
+    "CONFLICT",
+    "CONFLICTING_FIELDS",
+    "NOT_ALONE",
+    "Explain",
+    "not_ready",
+    "problem_of",
+    "refusal",
+    "unexplained",
+]
 
 CONFLICT, CONFLICTING_FIELDS = "Conflict", "ConflictingFields"
 """Reasons: another manager owns fields of an object. Details of the second: the `fields`, which may be left to it."""
@@ -52,16 +62,29 @@ _ADVICE = tuple(
 _FIELD = re.compile(r"(?:: |^- )(\.\S.*)$", re.MULTILINE)
 
 
-def not_ready(title: str, answer: Readiness, deadline: Deadline) -> Problem:
+Explain = Callable[[Readiness], tuple[str, str]]
+"""Cause and remedy, a sentence each, of a container whose image cannot be used; both empty where they are not known."""
+
+
+def unexplained(_answer: Readiness) -> tuple[str, str]:
+    """Nothing is known of what a message about an image means."""
+    return "", ""
+
+
+def not_ready(title: str, answer: Readiness, deadline: Deadline, explain: Explain = unexplained) -> Problem:
     """The problem of an object that did not become ready, with the cause that the cluster reports."""
+    cause = ""
     if answer.reason in BAD_IMAGE_REASONS:
-        todo = "correct the image's name, mirror or pull secret so that nodes can pull it, and run again."
+        cause, remedy = explain(answer)
+        known = "correct the image's name, mirror or pull secret so that nodes can pull it, and run again."
+        todo = f"{remedy} Then run again." if remedy else known
     elif answer.reason in {"CrashLoopBackOff", "OOMKilled", "Failed", "BackoffLimitExceeded"}:
         todo = "read the log of that container (kubectl logs --previous), remove the cause, and run again."
     else:
         todo = "remove the named cause (kubectl describe shows more), and run again."
     waited = f"{deadline.elapsed:.0f} s, at most {deadline.seconds:.0f} s since another object became ready"
-    return Problem(f"{answer.message} Waited {waited}.", f"{title} to be ready.", todo)
+    found = " ".join(filter(None, (answer.message, cause, f"Waited {waited}.")))
+    return Problem(found, f"{title} to be ready.", todo)
 
 
 def refusal(cluster: Cluster, error: ApiError) -> Problem:

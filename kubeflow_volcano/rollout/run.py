@@ -11,9 +11,11 @@ from kubeflow_volcano.apply.result import ApplyResult
 from kubeflow_volcano.apply.schedule import lock_lost
 from kubeflow_volcano.catalog.gangs import VOLCANO, gang_scheduler
 from kubeflow_volcano.catalog.model import Component
+from kubeflow_volcano.catalog.symptoms.read import recognise
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.readiness import Readiness
 from kubeflow_volcano.cluster.watch.waiting import wait_ready
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
@@ -222,7 +224,14 @@ def engine_for(
         planned_groups={name.partition(".")[2] for part in everything for name in part.crds},
         adopted=settings.adopted,
         brought=brought,
+        explain=_explained,
     )
+
+
+def _explained(answer: Readiness) -> tuple[str, str]:
+    """Cause and remedy of a message about an image, by the table of symptoms that checks of the cluster read, too."""
+    symptom = recognise(answer.message, "create" if answer.reason == "CreateContainerError" else "pull")
+    return (f"Cause: {symptom.cause}.", symptom.todo) if symptom else ("", "")
 
 
 def _require(

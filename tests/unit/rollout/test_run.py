@@ -8,8 +8,11 @@ from typing import Any, Self
 
 import pytest
 
+from kubeflow_volcano.apply.problems import not_ready
 from kubeflow_volcano.apply.result import ApplyResult
+from kubeflow_volcano.catalog.symptoms.read import symptoms
 from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.cluster.readiness import Readiness, State
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.progress import silent
@@ -54,6 +57,24 @@ def test_the_password_is_kept_under_the_lock_and_before_the_first_object(monkeyp
     run._locked(SimpleNamespace(), engine, prepared, silent)  # type: ignore[arg-type]  # noqa: SLF001  the order is the point
 
     assert events == ["locked", "kept", "webhooks removed", "applied", "stale named", "recorded", "free"]
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "symptom"),
+    [
+        ("ErrImagePull", "Head https://m.lan/v2/a/manifests/1: 403 Forbidden", "refused"),
+        ("ErrImagePull", "no match for platform in manifest sha256:5c3f: not found", "platform"),
+        ("CreateContainerError", "failed to generate spec: no command specified", "no-command"),
+        ("ImagePullBackOff", "Back-off pulling image a/b:1", ""),
+        ("CrashLoopBackOff", "401 Unauthorized", ""),
+    ],
+)
+def test_an_image_that_does_not_arrive_is_told_as_checks_tell_it(reason: str, message: str, symptom: str) -> None:
+    answer = Readiness(State.FAILED, reason, message)
+    problem = not_ready("Katib", answer, Deadline(60), run._explained)  # noqa: SLF001  what the engine is given
+    known = {item.id: item for item in symptoms()}
+    assert [item.id for item in known.values() if item.todo in problem.todo] == ([symptom] if symptom else [])
+    assert not symptom or known[symptom].cause in problem.found
 
 
 @pytest.mark.parametrize("arrives", [True, False])
