@@ -277,8 +277,9 @@ def cut_off(at: Broken) -> Iterator[None]:
         names: set[str] = set()
         while not ended.wait(0.5) and not names - {meta["name"]}:
             names = {item["metadata"]["name"] for item in at.cluster.list(api, "NetworkPolicy").items}
+        if not ended.is_set():
+            opened.set()
         at.inside("iptables", "-D", *rule)
-        opened.set()
 
     with made(at.cluster, {"apiVersion": api, "kind": "NetworkPolicy", "metadata": meta, "spec": peers}):
         at.inside("iptables", "-I", *rule)
@@ -725,6 +726,13 @@ LONG = (
         "F1",
         "LeaseHeld",
         lease_held(CONTROLLERS, "vc-controller-manager"),
+    ),
+    Remedy(
+        "an operator whose leader is gone",
+        "validators/subjects/workloads.py:_standing_by",
+        "C2",
+        "LeaseHeld",
+        lease_held(OPERATOR, "1ca428e5.training-operator.kubeflow.org"),
     ),
     Remedy(
         "a job beside a scheduler whose leader is gone",

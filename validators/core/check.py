@@ -71,6 +71,13 @@ class Check:
         return tuple(dict.fromkeys((*_rules(self.everything), *acting, *self.needs)))
 
     @property
+    def demanded(self) -> tuple[Rule, ...]:
+        """The rules without which it cannot be judged: those of facts that only add detail are left out."""
+        needed = tuple(item for item in self.everything if not (isinstance(item, Fact) and item.enriches))
+        acting = self.probe.needs if isinstance(self.probe, Probe) else ()
+        return tuple(dict.fromkeys((*_rules(needed), *acting, *self.needs)))
+
+    @property
     def rules_with(self) -> tuple[tuple[str, Rule], ...]:
         """Rules that the caller must be granted where the release expects a CRD, each with the CRD's name."""
         return tuple(pair for fact in self.facts for pair in fact.needs_with)

@@ -227,7 +227,7 @@ def missing_for_reading(
     """
     wanted: defaultdict[str, set[Rule]] = defaultdict(set)
     for item in checks:
-        for rule in () if item.probe else item.rules:
+        for rule in () if item.probe else item.demanded:
             of_snapshot = rule.plural_group in RESOURCES and rule.verb in {"list", "watch"}
             unasked = of_snapshot or rule.namespace in _UNASKED
             if not unasked and not (read_only and _is_dry_run(rule)):

@@ -40,13 +40,22 @@ def words() -> dict[str, str]:
 
 
 def attention(document: Mapping[str, Any]) -> list[list[Mapping[str, Any]]]:
-    """Checks that need attention, the worst status first; those with the same status and message are one group."""
+    """Checks that need attention, the worst status first; those with the same status and message are one group.
+
+    Where the account lacks rights (A2), so is every check that could not be evaluated for lack of them.
+    """
+    without_rights = next((item for item in document["checks"] if item["id"] == "A2" and _forbidden(item)), None)
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for status in ATTENTION:
         for item in document["checks"]:
             if item["status"] == status:
-                groups.setdefault((status, item["message"]), []).append(item)
-    return list(groups.values())
+                said = without_rights if without_rights and _forbidden(item) else item
+                groups.setdefault((status, said["message"]), []).append(item)
+    return [sorted(items, key=lambda item: item is not without_rights) for items in groups.values()]
+
+
+def _forbidden(item: Mapping[str, Any]) -> bool:
+    return bool(item["status"] == "error" and item["reason"] == "Forbidden")
 
 
 def affected(document: Mapping[str, Any], causes: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -157,7 +157,7 @@ def _demand(check: Check, facts: Facts) -> None:
     """What could not be read is not good, whether the check came to look at it or not."""
     for resource in check.resources:
         facts.demand(resource)
-    for rule in check.rules:
+    for rule in check.demanded:
         facts.demand(str(rule))
     for fact in check.facts:
         if not fact.enriches:

@@ -117,6 +117,7 @@ def own_permissions(facts: Facts) -> Outcome:
             expected="every rule that the chosen checks need",
             observed={str(rule): "denied" for rule in denied},
             objects=(API_SERVER,),
+            commands=("kubeflow-volcano rbac",),
             todo="grant these rules, or run with an account that has them:\n"
             + "\n".join(f"# {_place(where)}\n{as_yaml(rules)}" for where, rules in by_place.items()),
         )

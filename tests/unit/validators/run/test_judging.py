@@ -8,7 +8,7 @@ from typing import Any
 
 from kubeflow_volcano.validators.checks.meta.meta import RUN
 from kubeflow_volcano.validators.core.check import Check
-from kubeflow_volcano.validators.core.facts import Evidence, Facts, Unread
+from kubeflow_volcano.validators.core.facts import Evidence, Fact, Facts, Unread
 from kubeflow_volcano.validators.core.outcome import Outcome, Severity, failed, passed
 from kubeflow_volcano.validators.core.resources import CONFIGMAPS, PODS
 from kubeflow_volcano.validators.core.rights import Rule
@@ -172,3 +172,12 @@ def test_a_right_that_is_missing_in_one_namespace_counts_for_who_needs_it_there(
     run = Run(here, there)
     run.judging.judge(facts(unread={"get configmaps in auth": Unread("Forbidden", "you may not", "ask")}))
     assert run.statuses == {"E4": "error", "F4": "pass"}
+
+
+def test_a_right_that_only_adds_detail_is_not_demanded() -> None:
+    more = Fact[int](
+        "more", lambda _cluster, _facts: 1, 0, needs=(Rule("get", "", "configmaps", "auth"),), enriches=True
+    )
+    run = Run(replace(a_check("E4", GOOD), reads=(more,)))
+    run.judging.judge(facts(unread={"get configmaps in auth": Unread("Forbidden", "you may not", "ask")}))
+    assert run.statuses == {"E4": "pass"}
