@@ -8,7 +8,7 @@ from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object, Ref, group_of
 
-__all__ = ["CA_FROM", "WEBHOOK_KINDS", "Webhook", "backends", "labelled_namespace", "selects", "webhooks"]
+__all__ = ["CA_FROM", "WEBHOOK_KINDS", "Webhook", "backends", "labelled_namespace", "selected", "selects", "webhooks"]
 
 WEBHOOK_KINDS = frozenset({"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"})
 
@@ -81,9 +81,14 @@ def backends(hook: Webhook, objects: Iterable[Object]) -> tuple[Object, ...]:
     for service in found:
         meta = service["metadata"]
         if service["kind"] == "Service" and (meta.get("namespace", ""), meta["name"]) == hook.service:
-            selector = service["spec"].get("selector") or {}
-            return tuple(obj for obj in found if selector and _is_selected(obj, meta.get("namespace", ""), selector))
+            return selected(service, found)
     return ()
+
+
+def selected(service: Object, objects: Iterable[Object]) -> tuple[Object, ...]:
+    """The workloads among `objects` whose pods a Service selects; none without a selector."""
+    namespace, selector = service["metadata"].get("namespace", ""), service["spec"].get("selector") or {}
+    return tuple(obj for obj in objects if selector and _is_selected(obj, namespace, selector))
 
 
 def selects(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:

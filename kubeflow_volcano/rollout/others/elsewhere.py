@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from kubeflow_volcano.catalog.images.names import ImageName, program_of
 from kubeflow_volcano.catalog.model import Component
-from kubeflow_volcano.cluster.admission.webhooks import WEBHOOK_KINDS, backends, webhooks
+from kubeflow_volcano.cluster.admission.webhooks import WEBHOOK_KINDS, backends, selected, webhooks
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.ownership import mark_of
@@ -35,12 +35,14 @@ Account = tuple[str, str]
 class _Left:
     """What is left of one component: workloads, the bindings and webhook configurations that adoption takes from them.
 
-    `hooks` are all that their Services answer, and `bindings` all that give them rights.
+    `hooks` are all that their Services answer, `bindings` all that give rights to them alone, and `services` those that
+    lead to their pods alone.
     """
 
     workloads: Sequence[Object]
     hooks: Sequence[Ref]
     bindings: Sequence[Ref]
+    services: Sequence[Ref]
     moved: Sequence[Ref]
 
 
@@ -66,7 +68,7 @@ def left_behind(
         if _account(obj) in accounts or any(_is_same_program(obj, other, originals) for other in own)
     ]
     if found:
-        left = _Left(found, *_around(cluster, found, declared), moved=sorted(losing))
+        left = _Left(found, *_around(cluster, found, live, declared), moved=sorted(losing))
         yield _problem(part, left, sorted({obj["metadata"]["namespace"] for obj in own}))
 
 
@@ -112,8 +114,13 @@ def _revision(workload: Object) -> str:
     return str((workload["metadata"].get("labels") or {}).get(_REVISION) or "default")
 
 
-def _around(cluster: Cluster, workloads: Sequence[Object], declared: Collection[Ref]) -> tuple[list[Ref], list[Ref]]:
-    """The webhook configurations that these workloads answer, and the bindings that are theirs alone."""
+def _around(
+    cluster: Cluster, workloads: Sequence[Object], live: Sequence[Object], declared: Collection[Ref]
+) -> tuple[list[Ref], list[Ref], list[Ref]]:
+    """The webhook configurations that these workloads answer, and the bindings and Services that are theirs alone.
+
+    A Service with the mark of another tool than theirs is not. `live` are all workloads.
+    """
     services = cluster.list("v1", "Service").items
     configurations = [
         obj for kind in sorted(WEBHOOK_KINDS) for obj in cluster.list("admissionregistration.k8s.io/v1", kind).items
@@ -125,7 +132,16 @@ def _around(cluster: Cluster, workloads: Sequence[Object], declared: Collection[
         for obj in cluster.list("rbac.authorization.k8s.io/v1", "ClusterRoleBinding").items
         if (found := {*_accounts(obj)}) and found <= theirs and Ref.of(obj) not in declared
     ]
-    return sorted(hooks), sorted(bindings)
+    ending, marks = {Ref.of(obj) for obj in workloads}, {mark_of(obj) for obj in workloads}
+    idle = [
+        Ref.of(obj)
+        for obj in services
+        if Ref.of(obj) not in declared
+        and mark_of(obj) in marks
+        and (behind := {Ref.of(item) for item in selected(obj, live)})
+        and behind <= ending
+    ]
+    return sorted(hooks), sorted(bindings), sorted(idle)
 
 
 def _problem(part: Component, left: _Left, namespaces: Sequence[str]) -> Problem:
@@ -134,7 +150,7 @@ def _problem(part: Component, left: _Left, namespaces: Sequence[str]) -> Problem
     taken = [*left.moved, *left.hooks]
     loses = f" It would lose {_few(taken)}." if taken else ""
     # Webhooks first: without a backend they would refuse what comes next.
-    commands = [*_delete(left.hooks), *_delete(refs), *_delete(left.bindings)]
+    commands = [*_delete(left.hooks), *_delete(refs), *_delete(left.bindings), *_delete(left.services)]
     tool = f" Tell {', '.join(marks)} first, which would make them again." if marks else ""
     return Problem(
         f"{part.name}, which kubeflow_adopt names, also runs as {_few(refs)}{f' ({_few(marks)})' if marks else ''}, "

@@ -89,8 +89,31 @@ def test_a_scheduler_whose_binding_moves_is_named_with_the_commands_that_end_it(
     assert "kubectl delete validatingwebhookconfiguration pods-validate" in commands[0]
     assert commands[1] == "kubectl -n old delete deployment volcano-scheduler"
     assert "kubectl delete clusterrolebinding theirs" in commands[2]
+    assert "kubectl -n old delete service hook" in commands[3]
     assert "shared" not in problem.todo
     assert "of-others" not in problem.todo
+
+
+def test_of_services_those_are_deleted_that_lead_to_these_pods_alone() -> None:
+    """Others would have no endpoint after the adoption, which C9 finds."""
+    others, both = service("old/by-flux", "vc-scheduler"), service("old/both", "")
+    others["metadata"]["labels"] = {"kustomize.toolkit.fluxcd.io/name": "apps"}
+    both["spec"]["selector"] = {"team": "a"}
+    old, beside = workload("old/vc-scheduler", OLD), workload("old/vc-exporter", "example.org/exporter:1")
+    for obj in (old, beside):
+        obj["spec"]["template"]["metadata"]["labels"]["team"] = "a"
+    adopted = workload("volcano-system/vc", OLD)
+    (problem,) = asked(
+        *(old, beside, adopted, others, both),
+        *(service("old/metrics", "vc-scheduler"), service("team/metrics", "vc-scheduler")),
+        *(
+            service("old/by-hand", "vc-scheduler") | {"spec": {}},
+            service("volcano-system/volcano-scheduler-service", "vc"),
+        ),
+        declared=(*DECLARED, service("volcano-system/volcano-scheduler-service", "volcano-scheduler")),
+    )
+    commands = [part for part in problem.todo.split("; ") if "delete service" in part]
+    assert [part.partition(".")[0] for part in commands] == ["kubectl -n old delete service metrics"]
 
 
 @pytest.mark.parametrize("image", [OLD, "m.daocloud.io/docker.io/volcanosh/vc-scheduler:v1.8.0"])
