@@ -29,10 +29,12 @@ from kubeflow_volcano.validators.reading.permissions import (
     allowed,
     missing_for_probes,
     missing_for_reading,
+    placed,
 )
+from kubeflow_volcano.validators.run.options import expectations_of
 from kubeflow_volcano.validators.run.runner import Options, validate
 from kubeflow_volcano.validators.run.selection import select
-from tests.integration.breaking import remove
+from tests.integration.breaking import made, remove
 from tests.waiting import until
 
 pytestmark = pytest.mark.cluster
@@ -47,10 +49,11 @@ UNUSED: Mapping[str, str] = {
     "delete podgroups.scheduling.volcano.sh": "only a group that outlives its job is removed by the probe itself",
     "get leases.coordination.k8s.io": "only programs that elect a leader have one, and a single replica elects none",
     "get replicasets.apps": "only an event about a ReplicaSet asks for its Deployment",
+    "list networkpolicies.networking.k8s.io": "only those around a backend that does not answer are looked at",
     "get pods/log": "only the log of an operator that started early, or of a container that started again, is read",
 }
 """What a healthy cluster does not make a run do, and when it does. That these are asked for all the same is tested."""
-UNASKED = frozenset({"get replicasets.apps"})
+UNASKED = frozenset({"get replicasets.apps", "list networkpolicies.networking.k8s.io"})
 """Not asked for beforehand, because their namespaces need not be there: the refusal itself says what is missing."""
 
 ATTEMPTS = (
@@ -237,11 +240,13 @@ def _asked_for_all_the_same(cluster: Cluster, account: Account, idle: Granted, o
     _take_away(cluster, idle)
     caller = Cluster.connect(account.kubeconfig)
     deadline = Deadline(120)
+    chosen = [item for item in select(CHECKS, options.select) if not item.opt_in]
+    expectations, _ = expectations_of(options, cluster)
+    rights = placed(chosen, expectations, probe_namespace=options.probe_namespace, read_only=False)
     while True:
-        chosen = [item for item in select(CHECKS, options.select) if not item.opt_in]
         missing = {
             **missing_for_probes(caller, chosen, options.probe_namespace),
-            **missing_for_reading(caller, chosen, options.probe_namespace, read_only=False),
+            **missing_for_reading(caller, chosen, rights, options.probe_namespace, read_only=False),
         }
         told = " ".join(item.todo for item in missing.values())
         silent_about = [str(rule) for _, rule in idle if _line(rule) not in told]
@@ -339,6 +344,38 @@ def test_without_the_right_to_make_namespaces_probes_are_open_questions_that_say
     assert "create namespaces" in found["H1"].message
     assert "--probe-namespace" in found["H1"].todo
     assert cluster.list("v1", "Namespace", labels=RUN_LABEL).items == ()
+
+
+@pytest.mark.parametrize("components", [("volcano",), ("training-operator",)])
+def test_a_run_of_fewer_components_lacks_no_right_and_tells_what_it_did_not_read(
+    cluster: Cluster, kubeconfig: Path, account: Account, components: tuple[str, ...]
+) -> None:
+    """Dex, which was not chosen, is there; its namespace is none of those in which rights are printed."""
+    options = Options(
+        kubeconfig,
+        select=("E4", "E8", "F", "G"),
+        profile=components,
+        read_only=True,
+        stability_seconds=1,
+        report_dir=None,
+    )
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "auth"}}
+    with made(cluster, namespace, deployment_of_dex()), granted(cluster, account, options):
+        found = findings(replace(options, kubeconfig=account.kubeconfig))
+    assert {id_: item for id_, item in found.items() if item[0] == "error"} == {}
+    assert found["E4"][:2] == found["E8"][:2] == ("skip", "NotRead")
+    assert "get secrets dex-passwords in auth" in found["E4"][2]
+
+
+def deployment_of_dex() -> Object:
+    labels = {"app": "dex"}
+    template = {
+        "metadata": {"labels": labels},
+        "spec": {"containers": [{"name": "dex", "image": "registry.example/dex"}]},
+    }
+    spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}
+    meta = {"name": "dex", "namespace": "auth"}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec}
 
 
 def test_kinds_without_a_namespace_are_known(cluster: Cluster) -> None:

@@ -18,7 +18,7 @@ from kubeflow_volcano.validators.checks import CHECKS
 from kubeflow_volcano.validators.core.expectations import SCHEDULER
 from kubeflow_volcano.validators.core.timing import Timing
 from kubeflow_volcano.validators.reading.collect import collect
-from kubeflow_volcano.validators.reading.permissions import for_gang
+from kubeflow_volcano.validators.reading.permissions import for_gang, placed
 from kubeflow_volcano.validators.run.options import Options, expectations_of
 from tests.recorded.recording import CLUSTERS, LIMIT, About, dump
 
@@ -37,13 +37,14 @@ def record(name: str, kubeconfig: Path, about: About) -> Path:
     """
     cluster, chosen = Cluster.connect(kubeconfig), about.options
     expectations, _ = expectations_of(Options(**chosen), cluster)
+    checks = for_gang(CHECKS, expectations.gang)
     facts = collect(
         cluster,
-        for_gang(CHECKS, expectations.gang),
+        checks,
         expectations,
         read_only=False,
         probe_namespace="",
-        rights={},
+        rights=placed(checks, expectations, probe_namespace="", read_only=False),
         seconds=_SECONDS,
         progress=to_stderr(),
         timing=Timing(),

@@ -68,7 +68,7 @@ def collect(
     with Watch(cluster, seconds, timing.grace_seconds) if watched else contextlib.nullcontext() as watch:
         if watch:
             progress(f"watching all pods for {seconds:.0f} s")
-        missing = missing_for_reading(cluster, checks, probe_namespace, read_only=read_only)
+        missing = missing_for_reading(cluster, checks, rights, probe_namespace, read_only=read_only)
         steady = _lists(cluster, [item for item in wanted if item.steady], expectations) if watch else {}
         window, known = _seen(watch, progress)
     progress(f"reading {counted(len(wanted), 'kind')} of objects")
@@ -97,16 +97,17 @@ def _fetched(cluster: Cluster, facts: Facts, fact: Fact[Any]) -> Any:
     except CannotJudgeError as stop:  # what it starts from could not be read
         return Unread(stop.outcome.reason, stop.outcome.message, stop.outcome.todo)
     except ApiError as error:
-        return unread(fact.name, error)
+        return unread(fact.name, error, fact.needs)
 
 
-def unread(what: str, error: ApiError) -> Unread:
-    """Why `what` could not be read: the server, the rights or the connection."""
+def unread(what: str, error: ApiError, rules: Sequence[Rule] = ()) -> Unread:
+    """Why `what`, which needs `rules`, could not be read: the server, the rights or the connection."""
     if error.status == HTTPStatus.UNAUTHORIZED:
         todo = "sign in again, or renew the token or the client certificate; then run again."
         return Unread("Unauthorized", f"the API server does not accept these credentials: {error.message}", todo)
     if error.status == HTTPStatus.FORBIDDEN:
-        rule = f" Rule: {as_yaml((RESOURCES[what].listing,))}" if what in RESOURCES else ""
+        rules = (RESOURCES[what].listing,) if what in RESOURCES else rules
+        rule = f" Rule: {as_yaml(rules)}" if rules else ""
         return Unread("Forbidden", f"{what} may not be read: {error.message}", f"grant the right to read it.{rule}")
     return Unread("Unreachable", f"{what} could not be read: {error}", "see the API server's health, then run again.")
 

@@ -218,18 +218,25 @@ def missing_for_probes(cluster: Cluster, checks: Iterable[Check], namespace: str
 
 
 def missing_for_reading(
-    cluster: Cluster, checks: Iterable[Check], namespace: str, *, read_only: bool
+    cluster: Cluster,
+    checks: Iterable[Check],
+    rights: Mapping[str, AbstractSet[Rule]],
+    namespace: str,
+    *,
+    read_only: bool,
 ) -> Mapping[str, Unread]:
     """What the other checks need beyond listing and the server does not allow, by the rule in words.
 
-    Dry runs are not made at all by a read-only run. What is listed or watched for the snapshot, or read in namespaces
-    that need not be there, is not asked for: there the refusal itself is the answer.
+    Dry runs are not made at all by a read-only run, and nothing is read in namespaces for which `rights`, those of the
+    run, have no such rule. What is listed or watched for the snapshot, or read in namespaces that need not be there, is
+    not asked for: there the refusal itself is the answer.
     """
     wanted: defaultdict[str, set[Rule]] = defaultdict(set)
     for item in checks:
         for rule in () if item.probe else item.demanded:
             of_snapshot = rule.plural_group in RESOURCES and rule.verb in {"list", "watch"}
-            unasked = of_snapshot or rule.namespace in _UNASKED
+            of_others = rule.namespace and not _is_among(rule, rights)
+            unasked = of_snapshot or rule.namespace in _UNASKED or of_others
             if not unasked and not (read_only and _is_dry_run(rule)):
                 wanted[_where(rule, item, namespace)].add(rule)
     found: dict[str, Unread] = {}
@@ -237,6 +244,10 @@ def missing_for_reading(
         answers = allowed(cluster, sorted(rules, key=str), namespace=where)
         found |= {str(rule): _forbidden([rule], rule.namespace or where) for rule, yes in answers.items() if not yes}
     return found
+
+
+def _is_among(rule: Rule, rights: Mapping[str, AbstractSet[Rule]]) -> bool:
+    return any(replace(rule, namespace="") in rights.get(where, ()) for where in ("", rule.namespace))
 
 
 def _forbidden(missing: Sequence[Rule], namespace: str) -> Unread:

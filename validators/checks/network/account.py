@@ -29,6 +29,8 @@ from kubeflow_volcano.validators.subjects.issues import Issue, age, judged, verd
 __all__ = ["CHECKS"]
 
 _CONTROLLER = Ref("apps/v1", "Deployment", "kubeflow", "profiles-deployment")
+_DEX = "dex"
+"""The component."""
 _PART_OF = ("app.kubernetes.io/part-of", "kubeflow-profile")
 """Label by which admission webhooks know the namespace of a profile."""
 _READ_PROFILES: tuple[Read, ...] = (
@@ -39,7 +41,15 @@ _READ_PROFILES: tuple[Read, ...] = (
 
 
 def _sign_in(facts: Facts) -> SignIn:
-    found = facts.read(SIGN_IN)
+    try:
+        found = facts.read(SIGN_IN)
+    except CannotJudgeError as stop:
+        if stop.outcome.reason != "Forbidden" or _DEX in facts.expectations.components:
+            raise
+        # The run asks for no rights in the namespace of a Dex that nobody chose.
+        rules = ", ".join(map(str, SIGN_IN.needs))
+        text = f"{DEX} is there without being chosen, and its users were not read. This needs further rights: {rules}."
+        raise CannotJudgeError(skipped("NotRead", text, objects=(DEX,))) from stop
     if found is None:
         raise CannotJudgeError(skipped("NotInstalled", f"there is no {DEX}."))
     if not found.emails:

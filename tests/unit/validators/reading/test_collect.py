@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from kubeflow_volcano.validators.core.facts import Facts, Read, Unread
 from kubeflow_volcano.validators.core.outcome import Severity, passed
 from kubeflow_volcano.validators.core.resources import CRDS
 from kubeflow_volcano.validators.core.resources import PODS as POD_KIND
+from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.core.timing import Timing
 from kubeflow_volcano.validators.reading.collect import collect, unread
 from kubeflow_volcano.validators.subjects.pods import WINDOW
@@ -136,7 +138,15 @@ def test_a_further_fact_that_may_not_be_had_is_unread(server: Any) -> None:
     facts = read(server, some_check(READY_ANSWERS))
     assert isinstance(facts.found[READY_ANSWERS], Unread)
     assert facts.found[READY_ANSWERS].reason == "Forbidden"
+    assert "Rule" not in facts.found[READY_ANSWERS].todo
     assert facts.known(READY_ANSWERS) == ()
+
+
+def test_a_further_fact_that_may_not_be_had_names_the_rules_that_it_needs(server: Any) -> None:
+    server.on("GET", "/readyz", server.status(403, "Forbidden", "may not look"))
+    fact = replace(READY_ANSWERS, needs=(Rule("get", "", "secrets", "auth", ("hashes",)),))
+    found = read(server, some_check(fact)).found[fact]
+    assert "resources: ['secrets'], resourceNames: ['hashes'], verbs: ['get']" in found.todo
 
 
 def test_a_server_that_answers_nothing_ends_the_run_and_not_each_check(

@@ -226,10 +226,21 @@ def test_who_may_not_make_namespaces_is_told_of_the_other_way(api: Any) -> None:
 def test_every_rule_is_asked_for_where_it_is_needed(api: Any) -> None:
     asked = reviewing(api, "get configmaps in auth")
     reading = a_check(Rule("get", "", "configmaps", "auth"), PODS, Rule("create", "kubeflow.org", "tfjobs"), id_="E4")
-    found = missing_for_reading(api.connect(), [reading], "", read_only=False)
+    rights = placed([reading], expect("1.9.1", ["dex"]), probe_namespace="", read_only=False)
+    found = missing_for_reading(api.connect(), [reading], rights, "", read_only=False)
     assert list(found) == ["get configmaps in auth"]
     places = {(item["verb"], item["resource"], item.get("namespace")) for item in asked}
     assert places == {("get", "configmaps", "auth"), ("create", "tfjobs", "default")}
+
+
+def test_what_only_components_need_that_are_not_chosen_is_not_asked_for(api: Any) -> None:
+    """The command prints no such rule, and a run with what it prints may lack nothing."""
+    asked = reviewing(api, "get leases.coordination.k8s.io in kubeflow")
+    chosen = expect("1.9.1", ["volcano"])
+    reading = a_check(Rule("get", "coordination.k8s.io", "leases", "kubeflow"), GET_SECRETS)
+    rights = placed([reading], chosen, probe_namespace="", read_only=False)
+    assert missing_for_reading(api.connect(), [reading], rights, "", read_only=False) == {}
+    assert [item["resource"] for item in asked] == ["secrets"]
 
 
 def documents(**options: Any) -> list[Any]:

@@ -14,7 +14,7 @@ from kubeflow_volcano.validators.checks.network.account import one_owner, profil
 from kubeflow_volcano.validators.checks.network.sign_in import SIGN_IN, SignIn, sign_in
 from kubeflow_volcano.validators.core.check import Check
 from kubeflow_volcano.validators.core.expectations import Expectations
-from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.facts import Facts, Unread
 from kubeflow_volcano.validators.core.outcome import CannotJudgeError, Outcome, Status
 from tests.samples.facts import deployment, facts, instant, obj, pod, ref
 
@@ -60,6 +60,18 @@ def test_a_hash_that_is_nowhere_proves_nothing_and_no_static_user_is_a_skip() ->
     assert judged(published_password, known(users=SignIn((USER,), unknown=(USER,)))).reason == "HashNotFound"
     assert judged(published_password, known(users=SignIn())).reason == "NoStaticUser"
     assert judged(published_password, facts()).reason == "NotInstalled"
+
+
+@pytest.mark.parametrize("check", [published_password, one_owner])
+def test_a_dex_that_nobody_chose_is_judged_only_with_rights_beyond_those_of_the_run(check: Check) -> None:
+    denied = Unread("Forbidden", "sign-in may not be read: no", "grant the right to read it.")
+    for components, status, reason in (({"profiles"}, Status.SKIP, "NotRead"), ({"dex"}, Status.ERROR, "Forbidden")):
+        wanted = Expectations(components=frozenset({*components, "user-namespace"}))
+        outcome = judged(check, facts(expected=wanted, known={SIGN_IN: denied}))
+        assert (outcome.status, outcome.reason) == (status, reason)
+        assert ("get secrets dex-passwords in auth" in outcome.message) is (status is Status.SKIP)
+    broken = facts(known={SIGN_IN: Unread("Unreachable", "no answer.", "look.")})
+    assert judged(check, broken).reason == "Unreachable"
 
 
 def test_a_profile_whose_namespace_is_its_owners_passes() -> None:
