@@ -24,6 +24,8 @@ from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.account.sign_in import decoded
 from kubeflow_volcano.rollout.people.by_hand import LIVE
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
+from kubeflow_volcano.rollout.state.inventory import read_inventory
+from kubeflow_volcano.rollout.uninstall.run import uninstall
 from kubeflow_volcano.rollout.way_in import way_in
 from tests.integration.rolling import own_sources, roll_out
 from tests.places import UPSTREAM
@@ -105,21 +107,36 @@ def given(kubeconfig: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def clean(cluster: Cluster) -> Iterator[None]:
-    """Nothing of this module stays."""
+def clean(cluster: Cluster, given: dict[str, Any], installed_again: None) -> Iterator[None]:  # noqa: ARG001  that comes last
+    """Nothing of this module stays: components that it brought would be expected, and Dex judged, in later tests."""
+    brought, namespaces = read_inventory(cluster).keys(), names(cluster, "v1", "Namespace")
     yield
     for name in (VISION, SPEECH):
-        ref = Ref(PROFILES, "Profile", "", name)
-        if live := cluster.get(ref):
+        gone(cluster, Ref(PROFILES, "Profile", "", name))
+    fewer = {**given, "kubeflow_users": [], "kubeflow_profiles": [], "uninstall_running_jobs": "allow"}
+    own = sorted(read_inventory(cluster).keys() - brought)
+    if own:
+        done = uninstall(cluster, parse({**fewer, "uninstall_components": own}), check=False, progress=silent)
+        assert not done.problems
+    for kind in (("scheduling.k8s.io/v1", "PriorityClass"), (QUEUES, "Queue")):
+        for name in (VISION, SPEECH):
+            gone(cluster, Ref(*kind, "", name))
+    for name in names(cluster, "v1", "Namespace") - namespaces:
+        gone(cluster, Ref("v1", "Namespace", "", name))
+    assert read_inventory(cluster).keys() == brought
+
+
+def names(cluster: Cluster, api_version: str, kind: str) -> set[str]:
+    return {item["metadata"]["name"] for item in cluster.list(api_version, kind).items}
+
+
+def gone(cluster: Cluster, ref: Ref) -> None:
+    """Deleted, a Profile without its finalizer, and waited for."""
+    if live := cluster.get(ref):
+        if ref.kind == "Profile":
             cluster.patch(ref, {"metadata": {"finalizers": None}})
-            cluster.delete(ref, uid=live["metadata"]["uid"])
-        for other in (
-            Ref("v1", "Namespace", "", name),
-            Ref(QUEUES, "Queue", "", name),
-            Ref("scheduling.k8s.io/v1", "PriorityClass", "", name),
-        ):
-            if live := cluster.get(other):
-                cluster.delete(other, uid=live["metadata"]["uid"])
+        cluster.delete(ref, uid=live["metadata"]["uid"])
+        until(lambda: cluster.get(ref) is None)
 
 
 def run(cluster: Cluster, settings: Settings, *, check: bool = False) -> ApplyResult:
