@@ -53,7 +53,9 @@ UNUSED: Mapping[str, str] = {
     "get pods/log": "only the log of an operator that started early, or of a container that started again, is read",
 }
 """What a healthy cluster does not make a run do, and when it does. That these are asked for all the same is tested."""
-UNASKED = frozenset({"get replicasets.apps", "list networkpolicies.networking.k8s.io"})
+UNASKED = frozenset(
+    {"get leases.coordination.k8s.io", "get replicasets.apps", "list networkpolicies.networking.k8s.io"}
+)
 """Not asked for beforehand, because their namespaces need not be there: the refusal itself says what is missing."""
 
 ATTEMPTS = (
