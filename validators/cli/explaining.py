@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.api.errors import ApiError, odd_answers
 from kubeflow_volcano.files import write_file
 from kubeflow_volcano.problems import Exit, InvalidInput, NotWritten, Problem, Unreachable
 from kubeflow_volcano.validators.explain.manifest import documents
@@ -46,7 +46,8 @@ def explain_job(parsed: argparse.Namespace, names: Sequence[str]) -> tuple[str, 
     ((kubeconfig, context),) = clusters.values()
     cluster = Cluster.connect(kubeconfig, context, user_agent=_AGENT)
     try:
-        explanation = explain(read_situation(cluster, namespace, name, parsed.kind))
+        with odd_answers("the job and what is around it"):
+            explanation = explain(read_situation(cluster, namespace, name, parsed.kind))
     except ApiError as error:
         raise Unreachable(
             Problem(

@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import Any
 
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
+from kubeflow_volcano.cluster.api.errors import ODD, ApiError, NotServed, odd_answers
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.cluster.readiness import State, assess
 from kubeflow_volcano.garbage import collection_paused
@@ -93,7 +93,8 @@ def _with(cluster: Cluster, facts: Facts, further: Iterable[Fact[Any]]) -> Facts
 def _fetched(cluster: Cluster, facts: Facts, fact: Fact[Any]) -> Any:
     """A further fact, or why there is none."""
     try:
-        return fact.fetch(cluster, facts)
+        with odd_answers(fact.name):
+            return fact.fetch(cluster, facts)
     except CannotJudgeError as stop:  # what it starts from could not be read
         return Unread(stop.outcome.reason, stop.outcome.message, stop.outcome.todo)
     except ApiError as error:
@@ -109,6 +110,9 @@ def unread(what: str, error: ApiError, rules: Sequence[Rule] = ()) -> Unread:
         rules = (RESOURCES[what].listing,) if what in RESOURCES else rules
         rule = f" Rule: {as_yaml(rules)}" if rules else ""
         return Unread("Forbidden", f"{what} may not be read: {error.message}", f"grant the right to read it.{rule}")
+    if error.reason == ODD:
+        todo = "correct or delete the object that the message names; if all are well, report this: it is a defect."
+        return Unread(ODD, f"{what} could not be read: {error.message}", todo)
     return Unread("Unreachable", f"{what} could not be read: {error}", "see the API server's health, then run again.")
 
 
@@ -138,17 +142,20 @@ def _settled(now: Callable[[_Answers], Facts], steady: _Answers, known: _Answers
 
 
 def _behind(facts: Facts) -> bool:
-    kinds = (facts.objects.get(name, ()) for name in workloads.RESOURCE_OF_KIND.values())
-    if not any(assess(item).state is State.WAIT for items in kinds for item in items):
-        return False
+    of_kind = workloads.RESOURCE_OF_KIND
+    kinds = (facts.objects.get(name, ()) for name in of_kind.values())
     try:
-        found = workloads.issues(facts)
-    except CannotJudgeError:
-        return False
-    live = (facts.get(workloads.RESOURCE_OF_KIND[item.ref.kind], item.ref.namespace, item.ref.name) for item in found)
-    return any(
-        item and not issue.because and assess(item).state is State.WAIT for issue, item in zip(found, live, strict=True)
-    )
+        with odd_answers("workloads"):
+            if not any(assess(item).state is State.WAIT for items in kinds for item in items):
+                return False
+            found = workloads.issues(facts)
+            live = (facts.get(of_kind[item.ref.kind], item.ref.namespace, item.ref.name) for item in found)
+            return any(
+                item and not issue.because and assess(item).state is State.WAIT
+                for issue, item in zip(found, live, strict=True)
+            )
+    except (ApiError, CannotJudgeError):
+        return False  # the checks say why
 
 
 def _snapshot(

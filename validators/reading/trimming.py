@@ -10,7 +10,7 @@ from functools import partial
 from types import MappingProxyType
 
 from kubeflow_volcano.cluster.api.client import Trim
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.validators.core.resources import CRDS, JOBS, NODES, PODS
 
 __all__ = ["trim_of", "trim_pod"]
@@ -41,6 +41,7 @@ def trim_pod(pod: Object) -> None:
 
 
 def _trim(special: Callable[[Object], None] | None, obj: Object, *, with_managers: bool = False) -> None:
+    _require_parts(obj)
     meta = obj["metadata"]
     managers = meta.pop("managedFields", None) or ()
     if with_managers:
@@ -50,6 +51,19 @@ def _trim(special: Callable[[Object], None] | None, obj: Object, *, with_manager
         annotations.pop(_LAST_APPLIED, None)
     if special:
         special(obj)
+
+
+def _require_parts(obj: Object) -> None:
+    """Take null for absent, as the API does, and refuse what is no mapping: a CRD may say nothing of its fields.
+
+    Raises:
+        TypeError: the spec or the status is no mapping.
+    """
+    for key in ("spec", "status"):
+        if key in obj and obj[key] is None:
+            del obj[key]
+        elif not isinstance(obj.get(key, {}), dict):
+            raise TypeError(f"{key} of {Ref.of(obj)} is {obj[key]!r:.80}")
 
 
 def _pod(pod: Object) -> None:

@@ -133,12 +133,13 @@ class Cluster(Connection):
         """The live object; None if it does not exist or its kind is not served."""
         try:
             path = self.resource(ref.api_version, ref.kind).path(ref.namespace, ref.name)
-            found: Object = self.request("GET", path, deadline=deadline)
+            found = self.request("GET", path, deadline=deadline)
         except ApiError as error:
             if error.status == HTTPStatus.NOT_FOUND:
                 return None
             raise
-        return found
+        with odd_answers(str(ref)):
+            return _mapping(found)
 
     def list(
         self,
@@ -203,6 +204,7 @@ class Cluster(Connection):
             with odd_answers(f"{kind} objects"):
                 items = page["items"] or ()  # null in an empty list of metadata
                 for item in items:
+                    _require_metadata(item["metadata"])
                     # The items of a list carry neither, and every reader needs both.
                     item["apiVersion"], item["kind"] = api_version, kind
                     if trim:
@@ -325,6 +327,38 @@ class Cluster(Connection):
         path = f"/api/v1/namespaces/{namespace}/pods/{pod}/log"
         text = self.text(path, query, Deadline(_LOG_SECONDS), most=1 << 20)
         return "" if text.startswith(_NO_LOGS) else text
+
+
+_OF_METADATA: Mapping[str, type] = {
+    "namespace": str,
+    "labels": dict,
+    "annotations": dict,
+    "finalizers": list,
+    "ownerReferences": list,
+}
+
+
+def _require_metadata(meta: Any) -> None:
+    """Refuse metadata of other types: an API server decodes those of every kind (apimachinery, meta/v1: ObjectMeta).
+
+    Raises:
+        TypeError: they are of other types.
+        LookupError: there is no name.
+    """
+    if not isinstance(meta["name"], str):
+        raise TypeError(f"metadata.name is {meta['name']!r:.80}")
+    for key, kind in _OF_METADATA.items():
+        value = meta.get(key)
+        if value is not None and not isinstance(value, kind):
+            raise TypeError(f"metadata.{key} of {meta['name']} is {value!r:.80}")
+    for owner in meta.get("ownerReferences") or ():
+        _mapping(owner)
+
+
+def _mapping(value: Any) -> Object:
+    if not isinstance(value, dict):
+        raise TypeError(f"{value!r:.80} is no object")
+    return value
 
 
 def _selectors(labels: str, fields: str) -> dict[str, str]:

@@ -10,10 +10,13 @@ from typing import Any
 from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.retries import retry_after_seconds
 
-__all__ = ["UNTRUSTED", "ApiError", "NotServed", "from_response", "odd_answers"]
+__all__ = ["ODD", "UNTRUSTED", "ApiError", "NotServed", "from_response", "odd_answers"]
 
 UNTRUSTED = "NotTrusted"
 """Reason of an error without an answer: one side rejects the other's certificate. Not transient."""
+
+ODD = "OddAnswer"
+"""Reason of an answer of another shape than the API has."""
 
 _TRANSIENT_STATUS = frozenset({429, 502, 503, 504})
 # Errors of etcd and of webhooks have status 500; only the text distinguishes them (carvel-dev/kapp#106).
@@ -103,13 +106,15 @@ def _mappings(value: Any) -> list[Mapping[str, Any]]:
 
 @contextmanager
 def odd_answers(about: str) -> Iterator[None]:
-    """Around the reading of an answer: one of another shape is not from an API server.
+    """Around the reading of an answer: one may have another shape than the API has.
+
+    It is not from an API server then, or an object is of a kind whose CRD says nothing of its fields.
 
     Raises:
-        ApiError: it is.
+        ApiError: it has.
     """
     try:
         yield
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        text = f"its answer about {about} has another shape, so it is not from an API server ({error!r})"
-        raise ApiError(200, "OddAnswer", text) from error
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        text = f"its answer about {about} has another shape than the API has ({error!r})"
+        raise ApiError(HTTPStatus.OK, ODD, text) from error

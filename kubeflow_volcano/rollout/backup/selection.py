@@ -109,7 +109,9 @@ def is_person(subject: Any) -> bool:
     if not isinstance(subject, Mapping):
         return False
     name = subject.get("name")
-    return subject.get("kind") in {"User", "Group"} and isinstance(name, str) and name != "" and name[:7] != "system:"
+    return (
+        str(subject.get("kind")) in {"User", "Group"} and isinstance(name, str) and name != "" and name[:7] != "system:"
+    )
 
 
 def has_ended(obj: Object) -> bool:
@@ -118,11 +120,11 @@ def has_ended(obj: Object) -> bool:
     if obj["kind"] == "InferenceService":
         return False
     state = status.get("state")
-    phases = {status.get("phase"), state.get("phase") if isinstance(state, Mapping) else None}
+    phases = {str(status.get("phase")), str(state.get("phase")) if isinstance(state, Mapping) else ""}
     if obj["kind"] in {"Workflow", "Job"}:
         return bool(phases & _PHASES)
     found = status.get("conditions") or ()
-    return any(item.get("type") in _CONDITIONS and item.get("status") == "True" for item in found)
+    return any(str(item.get("type")) in _CONDITIONS and item.get("status") == "True" for item in found)
 
 
 def stage_of(obj: Object) -> int:

@@ -49,7 +49,7 @@ def recorded_releases(cluster: Cluster) -> Mapping[str, str]:
     found: dict[str, str] = {}
     for entry in sorted(_read(cluster).values(), key=lambda entry: str(entry.get("finished") or "")):
         if release := entry.get("release"):
-            found |= dict.fromkeys(entry.get("components") or (), str(release))
+            found |= dict.fromkeys(entry.get("components", {}), str(release))
     return found
 
 
@@ -74,7 +74,12 @@ def record_run(cluster: Cluster, *, release: str, parts: Mapping[str, Sequence[O
     run = {key: value for key, value in earlier.items() if key in _KEPT}
     times = {name: round(result.seconds_of.get(name, 0.0), 1) for name in components}
     if not result.changed:
-        times |= {name: entry["seconds"] for name, entry in (earlier.get("components") or {}).items() if name in times}
+        before_it = earlier.get("components", {})
+        times |= {
+            name: entry["seconds"]
+            for name in times
+            if isinstance(entry := before_it.get(name), dict) and isinstance(entry.get("seconds"), int | float)
+        }
     run[_KEPT[0] if result.changed else _KEPT[1]] = round(result.seconds, 1)
     run |= {
         "version": __version__,
@@ -109,6 +114,6 @@ def _read(cluster: Cluster) -> Mapping[str, Mapping[str, Any]]:
             entry = read_json(text)
         except ValueError:
             continue  # edited by hand; costs only the estimate
-        if isinstance(entry, dict):
+        if isinstance(entry, dict) and isinstance(entry.get("components", {}), dict):
             found[key] = entry
     return found

@@ -62,15 +62,17 @@ def sign_in(cluster: Cluster, facts: Facts) -> SignIn | None:
         return None
     configuration = _configuration(cluster)
     users = _named(configuration.get("staticPasswords"), "email")
-    hashes = {user["email"]: user.get("hash", "") for user in users}
-    if wanted := {user["hashFromEnv"] for user in users if "hashFromEnv" in user}:
-        environment = _environment(cluster, container_of(dex), wanted)
-        hashes |= {user["email"]: environment.get(user["hashFromEnv"], "") for user in users if "hashFromEnv" in user}
+    hashes = {user["email"]: _text(user, "hash") for user in users}
+    if named := {user["email"]: name for user in users if (name := _text(user, "hashFromEnv"))}:
+        environment = _environment(cluster, container_of(dex), {*named.values()})
+        hashes |= {email: environment.get(name, "") for email, name in named.items()}
     return SignIn(
         emails=tuple(hashes),
         published=tuple(email for email, found in hashes.items() if found and _matches(found)),
         unknown=tuple(email for email, found in hashes.items() if not found),
-        connectors=tuple(item.get("name") or item["type"] for item in _named(configuration.get("connectors"), "type")),
+        connectors=tuple(
+            _text(item, "name") or item["type"] for item in _named(configuration.get("connectors"), "type")
+        ),
     )
 
 
@@ -85,7 +87,14 @@ def _configuration(cluster: Cluster) -> Mapping[str, Any]:
 
 
 def _named(entries: Any, key: str) -> list[Mapping[str, Any]]:
-    return [item for item in entries or () if isinstance(item, dict) and item.get(key)]
+    listed = entries if isinstance(entries, list) else ()
+    return [item for item in listed if isinstance(item, dict) and _text(item, key)]
+
+
+def _text(entry: Mapping[str, Any], key: str) -> str:
+    """The text at a key; empty where something else is."""
+    value = entry.get(key)
+    return value if isinstance(value, str) else ""
 
 
 def _environment(cluster: Cluster, container: Object, wanted: set[str]) -> Mapping[str, str]:

@@ -85,9 +85,10 @@ class Manifest:
         if self._kind is None:
             return None
         meta = {
+            **self.obj["metadata"],
+            # Whatever stands there, such as kubectl's null: the server gives both.
             "uid": "",
             "creationTimestamp": "1970-01-01T00:00:00Z",
-            **self.obj["metadata"],
             "name": self.ref.name,
             "namespace": self.space,
         }

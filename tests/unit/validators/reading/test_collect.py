@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.api.errors import ODD, ApiError
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.validators.checks.reach.api_server import READY_ANSWERS
 from kubeflow_volcano.validators.core.check import Check
 from kubeflow_volcano.validators.core.expectations import Expectations
-from kubeflow_volcano.validators.core.facts import Facts, Read, Unread
+from kubeflow_volcano.validators.core.facts import Fact, Facts, Read, Unread
 from kubeflow_volcano.validators.core.outcome import Severity, passed
 from kubeflow_volcano.validators.core.resources import CRDS
 from kubeflow_volcano.validators.core.resources import PODS as POD_KIND
@@ -173,3 +173,35 @@ def test_whose_fault_it_is_decides_what_is_told(error: ApiError, reason: str, to
     assert found.reason == reason
     assert error.message in found.message
     assert todo in found.todo
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"metadata": "x"},
+        {"metadata": {"name": ["p"]}},
+        {"metadata": {"name": "p", "labels": ["a"]}},
+        {"metadata": {"name": "p", "ownerReferences": ["a"]}},
+        {"metadata": {"name": "p"}, "spec": ["a"]},
+        {"metadata": {"name": "p"}, "spec": {}, "status": "Running"},
+    ],
+    ids=str,
+)
+def test_a_kind_with_an_object_of_another_shape_is_unread(server: Any, item: Any) -> None:
+    server.on("GET", PODS, listing(server, item))
+    facts = read(server, LISTED)
+    assert facts.unread["pods"].reason == ODD
+    assert facts.all("nodes") == ()
+
+
+def test_null_is_absent(server: Any) -> None:
+    server.on("GET", NODES, listing(server, {"metadata": {"name": "n", "labels": None}, "spec": None, "status": None}))
+    (found,) = read(server, LISTED).all("nodes")
+    assert found.keys() == {"apiVersion", "kind", "metadata"}
+
+
+def test_a_fact_that_meets_another_shape_is_unread_and_the_run_goes_on(server: Any) -> None:
+    odd = Fact[Any]("odd", lambda _cluster, _facts: {"a": None}["a"]["b"], None)  # type: ignore[index]
+    facts = read(server, some_check(POD_KIND, odd))
+    assert isinstance(facts.found[odd], Unread)
+    assert facts.found[odd].reason == ODD

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import time
 from typing import Any, cast
 
 import bcrypt
@@ -206,3 +207,22 @@ def test_no_dex_no_user_and_no_yaml_are_told_apart() -> None:
     assert read(Secrets("connectors: []")) == SignIn()
     with pytest.raises(CannotJudgeError):
         read(Secrets("a: [b"))
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "{a: " * 25_000])
+def test_a_configuration_that_is_too_deep_is_an_error_with_a_reason_at_once(text: str) -> None:
+    started = time.process_time()
+    with pytest.raises(CannotJudgeError) as caught:
+        read(Secrets(text))
+    assert (caught.value.outcome.status, caught.value.outcome.reason) == (Status.ERROR, "NotYaml")
+    assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize("odd", ["5", "[]", "x", "{a: 1}", "[5]", "[[a]]", "[{email: [a]}]", "[{email: 5}]"])
+def test_users_of_odd_types_are_none(odd: str) -> None:
+    assert read(Secrets(f"staticPasswords: {odd}\nconnectors: {odd.replace('email', 'type')}")) == SignIn()
+
+
+@pytest.mark.parametrize("odd", ["hash: 5", "hash: [a]", "hashFromEnv: [a]", "hashFromEnv: {a: 1}", "hash: null"])
+def test_a_hash_of_an_odd_type_is_unknown(odd: str) -> None:
+    assert read(Secrets(f"staticPasswords: [{{email: a@x, {odd}}}]")) == SignIn(("a@x",), unknown=("a@x",))
