@@ -14,6 +14,7 @@ from http import HTTPStatus
 
 from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
 from kubeflow_volcano.cluster.admission.denials import denied_elsewhere
+from kubeflow_volcano.cluster.admission.pod_security import violated
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.metadata import RUN_LABEL
@@ -26,6 +27,7 @@ from kubeflow_volcano.experiment.fitting import Bounds, bounds, fitted
 from kubeflow_volcano.experiment.interruption import postponed
 from kubeflow_volcano.experiment.leftovers import EXPIRES, OWNER, expired, this_process
 from kubeflow_volcano.experiment.logins import with_pull_secret
+from kubeflow_volcano.experiment.pods import probe_pod
 from kubeflow_volcano.experiment.remains import Cleanup, Tracked, delete_all, wait_gone
 from kubeflow_volcano.experiment.spaces import USABLE_SECONDS, Level, space, wait_usable
 from kubeflow_volcano.progress import Progress, silent
@@ -159,8 +161,25 @@ class Session:
             return self.options.namespace
         with self.spaces.opening:
             if level not in self.spaces.names:
-                self.spaces.names[level] = self._in_turn(level, hard)
+                name = self._in_turn(level, hard)
+                if level is not Level.PRIVILEGED and self._refuses_what_is_injected(name):
+                    if Level.PRIVILEGED not in self.spaces.names:
+                        self.spaces.names[Level.PRIVILEGED] = self._in_turn(Level.PRIVILEGED, hard)
+                    name = self.spaces.names[Level.PRIVILEGED]
+                self.spaces.names[level] = name
             return self.spaces.names[level]
+
+    def _refuses_what_is_injected(self, namespace: str) -> bool:
+        """Whether Pod Security refuses even a restricted pod there: webhooks of others add containers to every pod.
+
+        The level is this session's own, so that a pod which it refuses for what others add says nothing about them.
+        """
+        pod = probe_pod("kfv-dry-run", namespace, {"image": self.options.pause_image})
+        try:
+            self.cluster.create(pod, dry_run=True, deadline=Deadline(_CREATE_SECONDS))
+        except ApiError as error:
+            return bool(violated(error.message))
+        return False
 
     def obstacles(self) -> tuple[Obstacle, ...]:
         """What would keep namespaces of this session from being deleted; none where it makes none. Asked once."""

@@ -184,8 +184,9 @@ class _Server(ThreadingHTTPServer):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Keep tests without the mark `programs` from starting any."""
-    with free() if item.get_closest_marker("programs") else confined():
+    """Keep unit tests without the mark `programs` from starting any; pytest asks this for the tests of all folders."""
+    is_free = item.get_closest_marker("programs") or Path(__file__).parent not in item.path.parents
+    with free() if is_free else confined():
         return (yield)
 
 

@@ -592,3 +592,22 @@ def test_one_namespace_shows_whether_others_could_be_deleted(usable: Any, text: 
         with contextlib.suppress(ProbeRefused):
             session.part(part).namespace()
     assert len(usable.seen("POST", NAMESPACES)) == made
+
+
+INJECTED = 'pods "p" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true (container "agent")'
+
+
+@pytest.mark.parametrize(("refusal", "level"), [(INJECTED, "privileged"), ("exceeded quota: kfv", "restricted")])
+def test_the_own_level_does_not_refuse_what_webhooks_of_others_add(usable: Any, refusal: str, level: str) -> None:
+    create = usable.answer
+
+    def answer(request: Any) -> Any:
+        return usable.status(403, "Forbidden", refusal) if request.path.endswith("/pods") else create(request)
+
+    usable.answer = answer
+    session = Session(usable.connect())
+    name = session.namespace(Level.RESTRICTED)
+    (made,) = (item.body for item in usable.seen("POST", NAMESPACES) if item.body["metadata"]["name"] == name)
+    assert made["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == level
+    assert session.namespace(Level.RESTRICTED) == name
+    assert (session.namespace(Level.PRIVILEGED) == name) is (level == "privileged")

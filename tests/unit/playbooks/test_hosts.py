@@ -25,7 +25,9 @@ FIRST, LAST = "containerd_restart_first", "containerd_restart_last"
 
 def hosts_of(play: dict[str, Any], groups: set[str]) -> str:
     """The play's pattern where these groups exist."""
-    return jinja2.Environment(autoescape=False).from_string(play["hosts"]).render(groups=groups)  # noqa: S701  no HTML
+    environment = jinja2.Environment(autoescape=False)  # noqa: S701  no HTML
+    environment.filters["kubeflow_volcano.platform.selected"] = lambda pattern, *_, **__: pattern
+    return environment.from_string(play["hosts"]).render(groups=groups)
 
 
 def names_of(pattern: str, inventory: Path) -> list[str]:
