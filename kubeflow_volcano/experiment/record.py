@@ -40,6 +40,7 @@ class Member:
     the binding was seen; after a break in the watch it is the server's lastTransitionTime.
     `ended` is the time at which its success was seen; `lost` is how another client deleted it (evicted, drained); both
     are empty otherwise. `group` is its gang annotation, `waiting` why one of its containers does not start.
+    `outlasting` are the containers that run on after another one has ended, as injected ones do.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Member:
     judged: str = ""
     message: str = ""
     waiting: str = ""
+    outlasting: tuple[str, ...] = ()
     ended: str = ""
     lost: str = ""
     namespace: str = ""
@@ -183,6 +185,7 @@ class Recorder:
             self._tell(member.name, "created")
         member.phase = status.get("phase") or member.phase
         member.waiting = _waiting(status)
+        member.outlasting = _outlasting(status)
         scheduled = conditions(pod).get("PodScheduled", {})
         since = scheduled.get("lastTransitionTime") or ""
         # The API server writes SchedulingGated at creation; only a scheduler writes other reasons.
@@ -259,6 +262,12 @@ def _waiting(status: Mapping[str, Any]) -> str:
         if (found := item.get("state", {}).get("waiting")) and found.get("reason") != "ContainerCreating":
             return f"{found.get('reason', '')}: {found.get('message', '')}".rstrip(": ")
     return ""
+
+
+def _outlasting(status: Mapping[str, Any]) -> tuple[str, ...]:
+    states = {item.get("name", ""): item.get("state") or {} for item in status.get("containerStatuses") or ()}
+    one_ended = any("terminated" in state for state in states.values())
+    return tuple(name for name, state in states.items() if one_ended and "running" in state)
 
 
 def _now() -> str:

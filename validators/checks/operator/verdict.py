@@ -111,6 +111,10 @@ def _after(evidence: OperatorEvidence, held: Step, released: Step) -> Outcome:
             todo = f"see whether {evidence.gang.scheduler} is alive (H1) and the cluster has room."
         return _bad(evidence, released, "GangNotReleased", text, todo)
     text = f"the gang was bound, but the job did not succeed within {evidence.timing.done_seconds:.0f} s: {said}"
+    if added := sorted({name for item in released.members for name in item.outlasting}):
+        text += f"; its own containers have ended, and {', '.join(added)}, which a webhook added, runs on"
+        todo = "let that webhook leave out pods of jobs, or add an init container with restartPolicy Always instead."
+        return _bad(evidence, released, "OutlastedByInjected", text, todo)
     return _bad(evidence, released, "JobNotSucceeded", text, "read the operator's log and the pods' events.")
 
 

@@ -134,6 +134,13 @@ def test_an_experiment_that_shows_nothing_is_an_error(fields: dict[str, Any], re
     assert (outcome.status, outcome.reason) == (Status.ERROR, reason)
 
 
+def test_a_job_whose_pods_do_not_end_because_of_what_was_added_to_them_says_so() -> None:
+    pods = (member(outlasting=("agent",)), member("j-worker-1", outlasting=("agent",)))
+    outcome = held_then_released(tried(released=step(*pods, reached=False), state="Running: runs"))
+    assert (outcome.status, outcome.reason) == (Status.FAIL, "OutlastedByInjected")
+    assert "agent" in outcome.message
+
+
 @pytest.mark.parametrize(
     ("node", "state", "reason"),
     [
