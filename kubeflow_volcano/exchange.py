@@ -159,7 +159,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         if new is not None:
             if isinstance(fp, Answer):
                 req.timeout = max(_LEAST_SECONDS, fp.seconds_left)
-            fp.close()  # nobody needs the page, which would be read to its end
+            fp.close()  # otherwise the page, which is not used, is read to its end
             new.method = req.get_method()
             same = is_same_place(req.full_url, newurl)
             for name in list(new.headers):

@@ -134,8 +134,8 @@ def arguments_of(documentation: str) -> dict[str, Any]:
 
 def failed(error: ProblemsError) -> dict[str, Any]:
     """The result of a task with these problems."""
-    told = ProblemsError(problem.hinted(HINTS) for problem in error.problems)
-    return {"failed": True, "msg": told.describe(), "exit_code": int(error.exit_code)}
+    hinted = ProblemsError(problem.hinted(HINTS) for problem in error.problems)
+    return {"failed": True, "msg": hinted.describe(), "exit_code": int(error.exit_code)}
 
 
 def display(text: str) -> None:

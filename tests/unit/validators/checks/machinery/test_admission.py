@@ -211,7 +211,7 @@ def test_one_that_is_silent_is_named_and_not_those_that_are_called_with_it(api: 
     """Nobody says who it was: with more time the dry run is admitted, so it was one whose silence is ignored."""
 
     def late(_request: Any) -> Any:
-        time.sleep(2.5)
+        time.sleep(2.5)  # the silence itself, longer than the timeout of the webhook
         return api.reply(body={})
 
     other = {"service": {"namespace": "x", "name": "slow"}}
