@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import struct
@@ -15,7 +16,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from kubeflow_volcano.catalog.images import tables
+from kubeflow_volcano.catalog.images import lost, tables
 from kubeflow_volcano.cluster.api.client import Cluster
 from tests.kustomize_tool import kustomize_of
 from tests.places import UPSTREAM
@@ -183,11 +184,22 @@ class _Server(ThreadingHTTPServer):
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
     """Keep unit tests without the mark `programs` from starting any; pytest asks this for the tests of all folders."""
+    with _confinement(item):
+        yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Likewise. Teardowns are free: after the last test of a worker session fixtures of other folders end as well."""
+    with _confinement(item):
+        yield
+
+
+def _confinement(item: pytest.Item) -> contextlib.AbstractContextManager[None]:
     is_free = item.get_closest_marker("programs") or Path(__file__).parent not in item.path.parents
-    with free() if is_free else confined():
-        return (yield)
+    return free() if is_free else confined()
 
 
 @pytest.fixture
@@ -211,9 +223,12 @@ def api(tmp_path: Path) -> Iterator[FakeApi]:
 
 
 @pytest.fixture
-def small_catalog(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_catalog(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Only the images of tests/samples/images.py are gone."""
     monkeypatch.setattr(tables, "all_gone", lambda: GONE)
+    lost.whole_releases.cache_clear()
+    yield
+    lost.whole_releases.cache_clear()
 
 
 @pytest.fixture(scope="session")
