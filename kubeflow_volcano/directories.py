@@ -35,12 +35,12 @@ def disused(last_uses: Mapping[Path, float], most: int) -> dict[Path, int]:
     """
     now = time.time()
     beyond = len(last_uses) - most
-    found: dict[Path, int] = {}
+    disused: dict[Path, int] = {}
     for place, (entry, last) in enumerate(sorted(last_uses.items(), key=lambda item: item[1])):
         days = (now - last) / _DAY_SECONDS
         if days > _KEPT_DAYS or (place < beyond and days > 1):
-            found[entry] = int(days)
-    return found
+            disused[entry] = int(days)
+    return disused
 
 
 def require_private(directory: Path) -> None:
@@ -61,13 +61,13 @@ def require_private(directory: Path) -> None:
         if each in home.parents and place.is_relative_to(home):
             return
         try:
-            found = each.stat()
+            status = each.stat()
         except FileNotFoundError:  # it will be this user's
             continue
-        if who := _others(found):
+        if who := _others(status):
             raise InvalidInput(
                 Problem(
-                    f"{who} may change {each} (mode {stat.S_IMODE(found.st_mode):04o}), and so what is run or used "
+                    f"{who} may change {each} (mode {stat.S_IMODE(status.st_mode):04o}), and so what is run or used "
                     f"from {directory}.",
                     "a directory that only this user and root may change.",
                     f"chmod go-w {each}, after a look at what is in it; or name a directory of your own "
@@ -76,23 +76,23 @@ def require_private(directory: Path) -> None:
             )
 
 
-def _others(found: os.stat_result) -> str:
+def _others(status: os.stat_result) -> str:
     """Who, besides this user and root, may change entries of such a directory; empty for no user."""
     user = os.geteuid()
     trusted = {0, user, int(os.environ.get("SUDO_UID") or user), _unmapped()}
-    if found.st_uid not in trusted:
-        return f"the user {_user(found.st_uid) or found.st_uid}"
-    if found.st_mode & stat.S_ISVTX:
+    if status.st_uid not in trusted:
+        return f"the user {_user(status.st_uid) or status.st_uid}"
+    if status.st_mode & stat.S_ISVTX:
         return ""
-    if found.st_mode & stat.S_IWOTH:
+    if status.st_mode & stat.S_IWOTH:
         return "everybody"
-    if not found.st_mode & stat.S_IWGRP or found.st_gid == 0:
+    if not status.st_mode & stat.S_IWGRP or status.st_gid == 0:
         return ""
     try:
-        group = grp.getgrgid(found.st_gid)
+        group = grp.getgrgid(status.st_gid)
     except KeyError:
-        return f"the group {found.st_gid}"
-    own = group.gr_name == _user(found.st_uid) and {*group.gr_mem} <= {group.gr_name}
+        return f"the group {status.st_gid}"
+    own = group.gr_name == _user(status.st_uid) and {*group.gr_mem} <= {group.gr_name}
     return "" if own else f"the group {group.gr_name}"
 
 

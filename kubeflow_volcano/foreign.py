@@ -128,14 +128,14 @@ def read_toml(text: str) -> dict[str, Any]:
         tomllib.TOMLDecodeError: it is no TOML, or too deep.
     """
     try:
-        found: dict[str, Any] = _shallow(tomllib.loads(text))
+        document: dict[str, Any] = _shallow(tomllib.loads(text))
     except RecursionError:
         raise tomllib.TOMLDecodeError(_TOO_DEEP) from None
     except tomllib.TOMLDecodeError:
         raise
     except ValueError as error:
         raise tomllib.TOMLDecodeError(str(error)) from error
-    return found
+    return document
 
 
 _ENDLESS = "lists and mappings inside each other without end: an alias is inside its own anchor"

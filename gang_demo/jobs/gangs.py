@@ -42,7 +42,7 @@ class Gang:
     def is_placed(self, count: int) -> bool:
         """Whether `count` pods are on nodes and a scheduler has refused all others, with the right minMember."""
         group = self.group
-        if group is None or group.minimum != self.minimum or self.history.held(self.job) != count:
+        if group is None or group.minimum != self.minimum or self.history.placed(self.job) != count:
             return False
         return self.history.is_decided(self.job, self.size)
 
@@ -56,13 +56,13 @@ class Gang:
         A group that is not admitted may have no pods; of an admitted one Volcano must have judged each pod.
         """
         group = self.group
-        if group is None or group.minimum != self.minimum or not group.judged or self.history.held(self.job):
+        if group is None or group.minimum != self.minimum or not group.judged or self.history.placed(self.job):
             return False
         return group.phase == "Pending" or self.history.is_decided(self.job, self.size)
 
     def find_contradiction(self, most: int) -> str:
         """Why it is no such gang, or that more than `most` of its pods ever had a node; empty when neither."""
-        members = self.history.of(self.job)
+        members = self.history.members_of(self.job)
         if (bound := sum(bool(item.node) for item in members)) > most:
             return f"{bound} of {self.size} pods of {self.job} got a node where {most} may have one"
         if (group := self.group) and group.minimum != self.minimum:

@@ -58,18 +58,18 @@ def _wait(cluster: Cluster, pod: Object, deadline: Deadline) -> None:
 
     if read() == wanted:
         return
-    found = ""
+    current = ""
     cluster.patch(ref, {"metadata": {"annotations": {_NUDGE: "true"}}})
     try:
         for _ in deadline.every(_RETRY_SECONDS):  # a file in a container cannot be watched
-            found = read()
-            if found == wanted:
+            current = read()
+            if current == wanted:
                 return
     finally:
         cluster.patch(ref, {"metadata": {"annotations": {_NUDGE: None}}})
     raise ProblemsError(
         Problem(
-            f"{path} in {ref} differs from the ConfigMap after {_SECONDS:.0f} s: {found[:200]!r}.",
+            f"{path} in {ref} differs from the ConfigMap after {_SECONDS:.0f} s: {current[:200]!r}.",
             "a kubelet that updates ConfigMaps in its pods.",
             f"run `kubectl -n {ref.namespace} describe pod {ref.name}`.",
         )

@@ -106,7 +106,7 @@ class History(Recorder):
         deleted = (item for item in self.members.values() if item.lost and not item.ended)
         for item in deleted:
             job = _job(item)
-            together = self.of(job) if job else (item,)
+            together = self.members_of(job) if job else (item,)
             if not any(self._explained(other) for other in together):
                 return f"pod {item.name} was deleted from outside: {item.lost}"
         return ""
@@ -120,8 +120,8 @@ class History(Recorder):
         Volcano sets the reason Evict of PodReady, the default scheduler the condition DisruptionTarget. Before
         Kubernetes 1.26 the latter marks only the pod for which it evicts, with the nominated node.
         """
-        found = conditions(pod)
-        reasons = {found.get("Ready", {}).get("reason"), found.get("DisruptionTarget", {}).get("reason")}
+        by_type = conditions(pod)
+        reasons = {by_type.get("Ready", {}).get("reason"), by_type.get("DisruptionTarget", {}).get("reason")}
         if reasons & {"Evict", "PreemptionByScheduler"}:
             self._evicted.add(pod["metadata"]["uid"])
         if nominated := pod.get("status", {}).get("nominatedNodeName"):
@@ -150,21 +150,21 @@ class History(Recorder):
 
     # jobs
 
-    def of(self, job: str) -> tuple[Member, ...]:
+    def members_of(self, job: str) -> tuple[Member, ...]:
         """Pods of a job of the training operator or of Volcano, also deleted ones."""
         return tuple(item for item in self.members.values() if _job(item) == job)
 
     def present_of(self, job: str) -> tuple[Member, ...]:
         """Pods of a job that exist."""
-        return tuple(item for item in self.of(job) if not item.gone)
+        return tuple(item for item in self.members_of(job) if not item.gone)
 
-    def held(self, *jobs: str) -> int:
+    def placed(self, *jobs: str) -> int:
         """Number of pods of these jobs that hold a node."""
         return sum(_job(item) in jobs for item in self.holders)
 
     def most_held(self, *jobs: str) -> int:
         """The greatest number of pods of these jobs that held a node at the same time."""
-        own = {item.uid for job in jobs for item in self.of(job)}
+        own = {item.uid for job in jobs for item in self.members_of(job)}
         return max((len(own & item.holders) for item in self.holdings), default=0)
 
     def in_part(self, job: str, size: int) -> float:
@@ -172,7 +172,7 @@ class History(Recorder):
 
         Pods that have ended count, as a job may end pod by pod. A state that lasts counts until `known_until`.
         """
-        own = {item.uid for item in self.of(job)}
+        own = {item.uid for item in self.members_of(job)}
         longest = 0.0
         since: float | None = None
         for item in (*self.holdings, Holding(self.known_until, frozenset(), frozenset())):
@@ -213,14 +213,14 @@ class History(Recorder):
 
     def lines(self) -> tuple[str, ...]:
         """One line per PodGroup, with the reasons of its conditions while it does not run."""
-        found = []
+        rows = []
         for group in self.present_groups:
             reasons = ", ".join(dict.fromkeys(item["reason"] for item in group.conditions if item.get("reason")))
             named = f"PodGroup {short(group.name)}: " if len(self.present_groups) > 1 else "PodGroup "
-            found.append(f"{named}{group.phase or 'without phase'}, MINMEMBER {group.minimum}")
+            rows.append(f"{named}{group.phase or 'without phase'}, MINMEMBER {group.minimum}")
             # Volcano does not clear the conditions of a group that had to wait.
-            found += [f"  {reasons}"] if reasons and group.phase != "Running" else []
-        return tuple(found) or ("no PodGroup",)
+            rows += [f"  {reasons}"] if reasons and group.phase != "Running" else []
+        return tuple(rows) or ("no PodGroup",)
 
     def picture(self) -> str:
         """The current state in a few words."""

@@ -95,12 +95,12 @@ def play(run: Callable[[Stand], Outcome], stand: Stand) -> Outcome:
 
 def versions(cluster: Cluster) -> dict[str, str]:
     """Versions of Kubernetes and of the installed programs, by name."""
-    found = {"Kubernetes": cluster.version["gitVersion"].removeprefix("v")}
+    versions = {"Kubernetes": cluster.version["gitVersion"].removeprefix("v")}
     for name, refs in _PROGRAMS.items():
         if live := cluster.get(refs[0]):
             image = live["spec"]["template"]["spec"]["containers"][0]["image"]
-            found[name] = version_of_image(image) or version_tag(image)
-    return found
+            versions[name] = version_of_image(image) or version_tag(image)
+    return versions
 
 
 def pods_of_programs(cluster: Cluster) -> dict[str, frozenset[tuple[str, ...]]]:

@@ -67,7 +67,7 @@ def _run(stand: Stand, *, packed: bool) -> Outcome:
             "free GPUs per node before the gang": _listed(free),
             "nodes with all GPUs free": free.count(_NODES.gpus),
             "fragmentation": f"{share:.0%}",
-            "gang members with a node": history.held(_GANG),
+            "gang members with a node": history.placed(_GANG),
         }
         # Volcano creates a PodGroup for each small pod, too.
         groups = [item for item in history.present_groups if item.name == _GANG]

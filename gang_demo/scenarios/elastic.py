@@ -66,7 +66,7 @@ def _run(
             problem = stand.settle(
                 history, there, partial(find_contradiction, history, expected, minimum), _HOLD_SECONDS
             )
-            rows.append((str(free), f"{history.held(_JOB)} of {_MOST}", ", ".join(_group(history)) or "none"))
+            rows.append((str(free), f"{history.placed(_JOB)} of {_MOST}", ", ".join(_group(history)) or "none"))
         figures = {
             "longest time with fewer workers than minReplicas": f"{history.in_part(_JOB, _LEAST):.2f} s",
             "workers placed first": ", ".join(_first(history)),
@@ -76,7 +76,7 @@ def _run(
 
 def _first(history: History) -> Sequence[str]:
     """Names of the workers that were placed first, as many as the minimum of the job."""
-    bound = sorted((item for item in history.of(_JOB) if item.node), key=lambda item: item.bound_monotonic)
+    bound = sorted((item for item in history.members_of(_JOB) if item.node), key=lambda item: item.bound_monotonic)
     return sorted(item.name for item in bound[:_LEAST])
 
 
@@ -91,14 +91,14 @@ def is_reached(history: History, expected: int, minimum: int) -> bool:
         gang = Gang(history, _JOB, _MOST, minimum)
         return gang.is_placed(expected) if expected else gang.is_withheld()
     workers = history.present_of(_JOB)
-    return len(workers) == _MOST and history.held(_JOB) == expected and are_refused_for_gpus(workers)
+    return len(workers) == _MOST and history.placed(_JOB) == expected and are_refused_for_gpus(workers)
 
 
 def find_contradiction(history: History, expected: int, minimum: int) -> str:
     """What contradicts the claim, at any moment so far; empty when nothing does."""
     if minimum:
         return Gang(history, _JOB, _MOST, minimum).find_contradiction(expected)
-    if (workers := history.held(_JOB)) > expected:
+    if (workers := history.placed(_JOB)) > expected:
         return f"{workers} workers got a node instead of {expected}"
     return find_gang(history)
 

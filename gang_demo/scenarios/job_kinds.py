@@ -89,8 +89,8 @@ def served_kinds(cluster: Cluster) -> Sequence[str]:
     """
     group_version = _job("TFJob", "")["apiVersion"]
     there = cluster.kinds(group_version)
-    if found := [kind for kind in JOBS if kind in there]:
-        return found
+    if served := [kind for kind in JOBS if kind in there]:
+        return served
     raise NotServed(group_version, " or ".join(JOBS))
 
 
@@ -176,12 +176,12 @@ class Play:
         if self.gang:
             return self._gang.is_withheld()
         there = self.history.present_of(self.name)
-        placed = self.history.held(self.name)
+        placed = self.history.placed(self.name)
         return len(there) == self.size and placed == self.size - 1 and are_refused_for_gpus(there)
 
     def has_started(self) -> bool:
         """Whether all its pods have nodes."""
-        return self._gang.is_whole() if self.gang else self.history.held(self.name) == self.size
+        return self._gang.is_whole() if self.gang else self.history.placed(self.name) == self.size
 
     def find_contradiction(self, most: int) -> str:
         """What contradicts the claim at any moment; at most `most` pods of a gang may have had a node."""
@@ -196,7 +196,7 @@ class Play:
         return f"{_NOTEBOOK}-{self.name}"
 
     def _recorded(self, problem: str) -> str:
-        self.placed.append(self.history.held(self.name))
+        self.placed.append(self.history.placed(self.name))
         self.minimum = self._gang.group.minimum if self._gang.group else 0
         return problem
 

@@ -158,8 +158,8 @@ def _may(stand: Stand, namespace: str, act: Mapping[str, str]) -> bool:
 def _created_by(flow: Object) -> Object:
     """The job as Argo would create it: the manifest of the step with the name of the Workflow."""
     text = flow["spec"]["templates"][0]["resource"]["manifest"]
-    found: Object = read_yaml(text.replace("{{workflow.name}}", flow["metadata"]["name"]))
-    return found
+    workflow: Object = read_yaml(text.replace("{{workflow.name}}", flow["metadata"]["name"]))
+    return workflow
 
 
 def _admit_strictly(stand: Stand, obj: Object) -> None:

@@ -83,7 +83,7 @@ class Displacement(Course):
 
     def lost(self) -> int:
         """Number of pods of the first gang that were deleted or are being deleted."""
-        return sum(bool(item.lost) or item.gone for item in self.history.of(LOW))
+        return sum(bool(item.lost) or item.gone for item in self.history.members_of(LOW))
 
     def left_alone(self) -> str:
         """Evidence of evictions from the first gang; empty without any."""
@@ -98,7 +98,7 @@ class Displacement(Course):
             measured=f"from the end of {done} to the start of {then}",
         )
 
-    def torn(self, size: int) -> str:
+    def partly_placed(self, size: int) -> str:
         """Evidence that one of the gangs was partly placed for too long; empty without any."""
         times = {LOW: self.history.in_part(LOW, GPUS), HIGH: self.history.in_part(HIGH, size)}
         self.figures["longest time a gang was partly placed"] = f"{max(times.values()):.1f} s"
@@ -107,7 +107,7 @@ class Displacement(Course):
         )
 
 
-def _one_after_the_other(course: Displacement) -> str:
+def _sequentially(course: Displacement) -> str:
     """Both have the same priority: the second waits until the first has ended."""
     if problem := course.begin():
         return problem
@@ -125,7 +125,7 @@ def _whole(course: Displacement) -> str:
         _HOLD,
         "from creation of the urgent job to its start",
     )
-    return problem or course.torn(GPUS) or course.follows(HIGH, LOW, GPUS)
+    return problem or course.partly_placed(GPUS) or course.follows(HIGH, LOW, GPUS)
 
 
 def _remainder(course: Displacement) -> str:
@@ -135,10 +135,10 @@ def _remainder(course: Displacement) -> str:
     rest = GPUS - course.plan.size
 
     def reached() -> bool:
-        return course.history.is_running(HIGH, course.plan.size) and course.history.held(LOW) == rest
+        return course.history.is_running(HIGH, course.plan.size) and course.history.placed(LOW) == rest
 
     problem = course.settle(reached, no_contradiction, _HOLD + 1)
-    course.figures["pods of the low gang that keep running without use"] = f"{course.history.held(LOW)} of {GPUS}"
+    course.figures["pods of the low gang that keep running without use"] = f"{course.history.placed(LOW)} of {GPUS}"
     return problem
 
 
@@ -151,8 +151,8 @@ def _no_remainder(course: Displacement) -> str:
         return course.history.is_running(HIGH, course.plan.size) and course.history.is_waiting(LOW, GPUS)
 
     problem = course.settle(reached, no_contradiction, _HOLD, "from creation of the urgent job to its start")
-    course.figures["pods of the low gang that keep running without use"] = f"{course.history.held(LOW)} of {GPUS}"
-    return problem or course.torn(course.plan.size) or course.follows(HIGH, LOW, GPUS)
+    course.figures["pods of the low gang that keep running without use"] = f"{course.history.placed(LOW)} of {GPUS}"
+    return problem or course.partly_placed(course.plan.size) or course.follows(HIGH, LOW, GPUS)
 
 
 def _in_vain(course: Displacement) -> str:
@@ -160,10 +160,10 @@ def _in_vain(course: Displacement) -> str:
     if problem := course.begin():
         return problem
     problem = course.settle(
-        lambda: course.history.held(HIGH) == GPUS and not course.history.held(LOW), no_contradiction, _HOLD
+        lambda: course.history.placed(HIGH) == GPUS and not course.history.placed(LOW), no_contradiction, _HOLD
     )
     course.figures["evictions from the low gang"] = course.lost()
-    course.figures["pods of the urgent gang with a GPU"] = f"{course.history.held(HIGH)} of {course.plan.size}"
+    course.figures["pods of the urgent gang with a GPU"] = f"{course.history.placed(HIGH)} of {course.plan.size}"
     return problem
 
 
@@ -173,14 +173,14 @@ def _not_in_vain(course: Displacement) -> str:
         return problem
 
     def wrong() -> str:
-        taken = course.history.held(HIGH)
+        taken = course.history.placed(HIGH)
         return course.left_alone() or (
             f"{counted(taken, 'pod')} of a gang that does not fit got a GPU" if taken else ""
         )
 
     problem = course.settle(lambda: course.history.is_waiting(HIGH, course.plan.size), wrong, _HOLD + 1)
     course.figures["evictions from the low gang"] = course.lost()
-    course.figures["pods of the urgent gang with a GPU"] = f"{course.history.held(HIGH)} of {course.plan.size}"
+    course.figures["pods of the urgent gang with a GPU"] = f"{course.history.placed(HIGH)} of {course.plan.size}"
     return problem
 
 
@@ -211,7 +211,7 @@ def _case(name: str, title: str, plan: Plan, steps: Callable[[Displacement], str
 _DEFAULT = Plan(6, policy=False, scheduler="default-scheduler")
 
 CASES = (
-    _case("equal", "no priorities, 4 after 4", Plan(4, priorities=False), _one_after_the_other, control=True),
+    _case("equal", "no priorities, 4 after 4", Plan(4, priorities=False), _sequentially, control=True),
     _case("whole", "an urgent gang of 4 on 4", Plan(4), _whole),
     _case("remainder", "an urgent 2 on 4, no policy", Plan(2, policy=False), _remainder, control=True),
     _case("no-remainder", "an urgent 2 on 4, RestartJob", Plan(2), _no_remainder),

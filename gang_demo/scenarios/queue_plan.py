@@ -44,7 +44,7 @@ class Plan:
 
     def manifest(self, prefix: str) -> tuple[Object, ...]:
         """Queues, then other pods, then the jobs, those of team a first."""
-        jobs = (item for team in self.jobs for item in self.of(prefix, team))
+        jobs = (item for team in self.jobs for item in self.jobs_of(prefix, team))
         return (*self.shared(prefix), *self.others(prefix), *jobs)
 
     def shared(self, prefix: str) -> tuple[Object, ...]:
@@ -57,7 +57,7 @@ class Plan:
         """Pods that hold GPUs outside of any queue, to be deleted later."""
         return tuple(holder(f"other-{number}", f"{prefix}-a", NODE_GPUS) for number in range(NODES * self.occupied))
 
-    def of(self, prefix: str, team: str) -> tuple[Object, ...]:
+    def jobs_of(self, prefix: str, team: str) -> tuple[Object, ...]:
         """The jobs of a team. A job that loses a pod restarts as a whole."""
         name = "default" if self.queues[team] is None else f"{prefix}-{team}"
         return tuple(
@@ -75,7 +75,7 @@ class Plan:
 
     def shares(self, history: History) -> dict[str, int]:
         """GPUs that each team holds."""
-        return {team: history.held(*self.names(team)) for team in WEIGHTS}
+        return {team: history.placed(*self.names(team)) for team in WEIGHTS}
 
     def most(self, history: History, team: str) -> int:
         """The greatest number of GPUs that the team held at one time."""
@@ -107,4 +107,4 @@ def _text(value: Any) -> str:
 
 def jobs_with_losses(history: History, names: Sequence[str]) -> list[str]:
     """The jobs that lost a pod."""
-    return [name for name in names if any(item.lost for item in history.of(name))]
+    return [name for name in names if any(item.lost for item in history.members_of(name))]

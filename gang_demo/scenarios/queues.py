@@ -63,7 +63,7 @@ class _Course(Course):
         return self.settle(ready)
 
     def submit(self, team: str) -> None:
-        self.stand.create(*self.plan.of(self.prefix, team))
+        self.stand.create(*self.plan.jobs_of(self.prefix, team))
 
     def release(self) -> None:
         """Delete the other pods."""
@@ -88,9 +88,9 @@ class _Course(Course):
     @property
     def is_whole(self) -> bool:
         """Whether no gang is partly placed."""
-        return all(self.history.held(job) in {0, SIZE} for job in self.plan.all_names())
+        return all(self.history.placed(job) in {0, SIZE} for job in self.plan.all_names())
 
-    def torn(self) -> str:
+    def partly_placed(self) -> str:
         """Evidence that a gang was partly placed for too long; empty without any."""
         times = {job: self.history.in_part(job, SIZE) for job in self.plan.all_names()}
         self.figures["longest time a gang was partly placed"] = f"{max(times.values()):.1f} s"
@@ -132,7 +132,7 @@ def _reclaimed(course: _Course) -> str:
 
     problem = course.settle(reached, wrong, _HOLD, "from the arrival of team b to the shares")
     course.figures["gangs evicted"] = len(jobs_with_losses(course.history, names))
-    return problem or course.torn()
+    return problem or course.partly_placed()
 
 
 def _fair(course: _Course) -> str:
@@ -154,7 +154,7 @@ def _fair(course: _Course) -> str:
         return course.now == _SHARES and course.is_whole
 
     problem = course.settle(reached, wrong, _HOLD, "from the free GPUs to the shares")
-    return problem or course.torn()
+    return problem or course.partly_placed()
 
 
 def _unlimited(course: _Course) -> str:
@@ -173,16 +173,16 @@ def _limited(course: _Course) -> str:
         return course.plan.above(course.history, {"a": _LIMIT})
 
     def ended(job: str) -> bool:
-        found = course.history.of(job)
-        return bool(found) and all(item.ended for item in found)
+        members = course.history.members_of(job)
+        return bool(members) and all(item.ended for item in members)
 
     def full() -> bool:
-        others = [job for job in names if not course.history.held(job) and not ended(job)]
+        others = [job for job in names if not course.history.placed(job) and not ended(job)]
         return course.now["a"] == _LIMIT and course.is_whole and course.all_wait(*others)
 
     if problem := course.settle(full, wrong, _HOLD):
         return problem
-    first = next(job for job in names if course.history.held(job))
+    first = next(job for job in names if course.history.placed(job))
     finish(course.stand, course.history, first)
     return course.settle(lambda: ended(first) and full(), wrong, 1.0, "from the end of a gang to the next one")
 

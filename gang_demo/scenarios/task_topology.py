@@ -38,13 +38,13 @@ def manifest(namespace: str) -> tuple[Object, ...]:
 
 def layout(history: History) -> Mapping[str, tuple[int, int]]:
     """Numbers of parameter servers and workers on each node that has any."""
-    found: dict[str, tuple[int, int]] = {}
+    counts: dict[str, tuple[int, int]] = {}
     for member in history.present:
         if member.node:
-            servers, workers = found.get(member.node, (0, 0))
+            servers, workers = counts.get(member.node, (0, 0))
             is_server = member.labels.get(ROLE) == "ps"
-            found[member.node] = (servers + is_server, workers + (not is_server))
-    return found
+            counts[member.node] = (servers + is_server, workers + (not is_server))
+    return counts
 
 
 def count_apart(history: History) -> int:
@@ -74,13 +74,15 @@ def find_contradiction(case: Title, history: History) -> str:
         return other
     if not _placed(history):
         return ""
-    found = layout(history)
+    counts = layout(history)
     if case.control:
         return (
-            "" if len(found) == NODES and count_apart(history) else f"not spread over the {NODES} nodes: {dict(found)}"
+            ""
+            if len(counts) == NODES and count_apart(history)
+            else f"not spread over the {NODES} nodes: {dict(counts)}"
         )
     together = (1, WORKERS // PS)
-    return "" if set(found.values()) == {together} else f"not one ps with {WORKERS // PS} workers: {dict(found)}"
+    return "" if set(counts.values()) == {together} else f"not one ps with {WORKERS // PS} workers: {dict(counts)}"
 
 
 CASES = (

@@ -54,12 +54,12 @@ def _decided(history: History) -> bool:
 
 def are_deadlocked(history: History) -> bool:
     """Whether both jobs hold GPUs, and neither has all that it needs."""
-    return _decided(history) and all(0 < history.held(name) < WORKERS for name in KINDS)
+    return _decided(history) and all(0 < history.placed(name) < WORKERS for name in KINDS)
 
 
 def find_overlap(history: History) -> str:
     """Evidence that the jobs did not run one after the other, each as a whole; empty without any."""
-    names = {name: {item.uid for item in history.of(name)} for name in KINDS}
+    names = {name: {item.uid for item in history.members_of(name)} for name in KINDS}
     for item in history.holdings:
         if all(members & item.holders for members in names.values()):
             names_of_pods = sorted(history.members[uid].name for uid in item.holders)
@@ -89,7 +89,7 @@ def _deadlock(stand: Stand) -> Outcome:
             lambda: find_gang(history) or _whole(history),
             _HOLD_SECONDS,
         )
-    held = ", ".join(f"{name} {history.held(name)} of {WORKERS}" for name in KINDS)
+    held = ", ".join(f"{name} {history.placed(name)} of {WORKERS}" for name in KINDS)
     figures = {"GPUs held": held, "deadlock held for": f"{_HOLD_SECONDS:.0f} s", "attempts": attempt}
     return stand.outcome(history, problem, figures=figures)
 
@@ -101,7 +101,7 @@ def _stopped(history: History) -> str:
 
 def _whole(history: History) -> str:
     """The job that got all GPUs, which is possible without gang scheduling, but rare."""
-    whole = [name for name in KINDS if history.held(name) == WORKERS]
+    whole = [name for name in KINDS if history.placed(name) == WORKERS]
     return f"job {whole[0]} got all GPUs in each of {_MOST_ATTEMPTS} attempts" if whole else ""
 
 
@@ -116,16 +116,18 @@ def _remove(stand: Stand, history: History, jobs: Sequence[Object]) -> None:
     history.begin()
 
 
-def _one_after_the_other(stand: Stand) -> Outcome:
+def _sequentially(stand: Stand) -> Outcome:
     namespace = stand.namespace()
     also = [Subject("kubeflow.org/v1", kind, namespace) for kind in KINDS.values()]
     with stand.watching(namespace, also=also) as history:
         _create(stand, _ending(namespace))
         problem = stand.settle(history, lambda: have_ended(history), lambda: find_overlap(history), 0.5)
-    order = sorted((name for name in KINDS if _bound(history.of(name))), key=lambda name: _bound(history.of(name)))
+    order = sorted(
+        (name for name in KINDS if _bound(history.members_of(name))), key=lambda name: _bound(history.members_of(name))
+    )
     figures = {
         "order": ", then ".join(order),
-        "time to bind a whole job": ", ".join(_spread(history.of(name)) for name in order),
+        "time to bind a whole job": ", ".join(_spread(history.members_of(name)) for name in order),
     }
     lines = [f"{KINDS[name]} {name}: {'Succeeded' if _succeeded(history, name) else 'unfinished'}" for name in order]
     return stand.outcome(history, problem, figures=figures, lines=lines)
@@ -172,6 +174,6 @@ CASES = (
         wiring="volcano",
         nodes=Nodes(GPUS),
         manifest=_ending,
-        run=_one_after_the_other,
+        run=_sequentially,
     ),
 )

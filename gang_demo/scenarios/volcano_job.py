@@ -52,19 +52,19 @@ def manifest(namespace: str, *, gang: bool = True) -> tuple[Object, ...]:
 
 def phases(states: Sequence[Object]) -> list[str]:
     """Phases of a job in the order in which it had them, without repetitions."""
-    found: list[str] = []
+    phases: list[str] = []
     for state in states:
         phase = state.get("status", {}).get("state", {}).get("phase", "")
-        if phase and phase not in found[-1:]:
-            found.append(phase)
-    return found
+        if phase and phase not in phases[-1:]:
+            phases.append(phase)
+    return phases
 
 
 def find_mixed_runs(history: History, former: frozenset[str]) -> str:
     """Evidence that the job did not restart as a whole: a new pod has a node while a former one still exists."""
-    found = history.of(NAME)
-    old = [item.name for item in found if item.uid in former and not item.gone]
-    new = [item.name for item in found if item.uid not in former and item.node]
+    members = history.members_of(NAME)
+    old = [item.name for item in members if item.uid in former and not item.gone]
+    new = [item.name for item in members if item.uid not in former and item.node]
     return (
         f"{', '.join(new)} started again while {', '.join(old)} of the former run still existed" if old and new else ""
     )
@@ -72,7 +72,7 @@ def find_mixed_runs(history: History, former: frozenset[str]) -> str:
 
 def find_early_start(history: History, other: str) -> str:
     """Evidence that pods of the job held nodes while the other pod still did; empty without any."""
-    own = {item.uid for item in history.of(NAME)}
+    own = {item.uid for item in history.members_of(NAME)}
     there = {item.uid for item in history.members.values() if item.name == other}
     early = max((len(own & item.holders) for item in history.holdings if there & item.holders), default=0)
     return f"{early} of {SIZE} pods started before the GPU was free" if early else ""
@@ -89,11 +89,11 @@ def find_plugin_faults(live: Sequence[Object], service: Object | None, hosts: Ob
     for pod in live:
         spec, labels = pod["spec"], pod["metadata"]["labels"]
         (container,) = spec["containers"]
-        found = {item["name"]: item for item in container.get("env") or ()}
+        environment = {item["name"]: item for item in container.get("env") or ()}
         index = pod["metadata"]["name"].rpartition("-")[2]
-        if found.get("VC_TASK_INDEX", {}).get("value") != index:
+        if environment.get("VC_TASK_INDEX", {}).get("value") != index:
             return f"{pod['metadata']['name']} has no VC_TASK_INDEX {index}"
-        lacking = {f"VC_{task}_{what}" for task in ("PS", "WORKER") for what in ("HOSTS", "NUM")} - set(found)
+        lacking = {f"VC_{task}_{what}" for task in ("PS", "WORKER") for what in ("HOSTS", "NUM")} - set(environment)
         if lacking:
             return f"{pod['metadata']['name']} has no {', '.join(sorted(lacking))}"
         if (spec.get("hostname"), spec.get("subdomain")) != (pod["metadata"]["name"], NAME):
@@ -129,14 +129,14 @@ class Training(Course):
         wanted = 0 if self.gang else SIZE - 1
 
         def reached() -> bool:
-            return self.history.held(NAME) == wanted and self.history.is_decided(NAME, SIZE)
+            return self.history.placed(NAME) == wanted and self.history.is_decided(NAME, SIZE)
 
         def wrong() -> str:
-            most = self.history.held(NAME)
+            most = self.history.placed(NAME)
             return f"{most} of {SIZE} pods started while one GPU was missing" if most > wanted else ""
 
         problem = self.settle(reached, wrong, _HOLD)
-        self.figures["pods that started while one GPU was missing"] = f"{self.history.held(NAME)} of {SIZE}"
+        self.figures["pods that started while one GPU was missing"] = f"{self.history.placed(NAME)} of {SIZE}"
         return problem
 
     def _start(self) -> str:
@@ -193,7 +193,7 @@ class Training(Course):
             completed = phases(self._states)[-1:] == ["Completed"]
             if self.gang:
                 return completed and all(self.history.members[uid].gone for uid in last)
-            return ended() == WORKERS and self.history.held(NAME) == PS
+            return ended() == WORKERS and self.history.placed(NAME) == PS
 
         def wrong() -> str:
             if any(self.history.members[uid].ended for uid in last):
@@ -202,7 +202,9 @@ class Training(Course):
 
         problem = self.settle(reached, wrong, 0.5 if self.gang else _HOLD)
         self.figures["phases of the job"] = ", ".join(phases(self._states))
-        self.figures["parameter servers still running when all workers are done"] = f"{self.history.held(NAME)} of {PS}"
+        self.figures["parameter servers still running when all workers are done"] = (
+            f"{self.history.placed(NAME)} of {PS}"
+        )
         return problem
 
     def _runs(self) -> bool:

@@ -101,8 +101,8 @@ def _section(name: str, outcomes: Sequence[Outcome]) -> str:
 
 
 def _links(cases: Sequence[Case]) -> str:
-    found = ((name, "; ".join(titles)) for name, (_, titles) in manifests(cases).items())
-    return ", ".join(f"[{name}](scenarios/{name}) ({titles})" for name, titles in found)
+    links = ((name, "; ".join(titles)) for name, (_, titles) in manifests(cases).items())
+    return ", ".join(f"[{name}](scenarios/{name}) ({titles})" for name, titles in links)
 
 
 def _nodes(cases: Sequence[Case]) -> str:
@@ -113,12 +113,12 @@ def _nodes(cases: Sequence[Case]) -> str:
 def manifests(cases: Sequence[Case]) -> dict[str, tuple[str, list[str]]]:
     """Each manifest once, by the name of its file, with the titles of its cases."""
     names: dict[str, str] = {}
-    found: dict[str, tuple[str, list[str]]] = {}
+    by_path: dict[str, tuple[str, list[str]]] = {}
     for case in cases:
         text = _text(case.manifest(_NAMESPACE))
         name = names.setdefault(text, f"{case.name}.yaml")
-        found.setdefault(name, (text, []))[1].append(case.title)
-    return found
+        by_path.setdefault(name, (text, []))[1].append(case.title)
+    return by_path
 
 
 def _text(objects: Sequence[Object]) -> str:

@@ -29,9 +29,9 @@ _ABREAST = 3
 def read(outcomes: Iterable[Mapping[str, Any]]) -> dict[str, list[Outcome]]:
     """Outcomes from plain data, by scenario, both in the order in which they are shown."""
     order = [case.name for case in CASES]
-    found = sorted((Outcome(**item) for item in outcomes), key=lambda item: order.index(item.case))
+    ordered = sorted((Outcome(**item) for item in outcomes), key=lambda item: order.index(item.case))
     by_scenario: dict[str, list[Outcome]] = {}
-    for item in found:
+    for item in ordered:
         by_scenario.setdefault(item.scenario, []).append(item)
     return by_scenario
 
@@ -69,10 +69,10 @@ def write(outcomes: Mapping[str, Sequence[Outcome]], directory: Path) -> list[st
 def side_by_side(outcomes: Sequence[Outcome]) -> str:
     """The tables of all cases, three side by side, without trailing spaces."""
     starts = range(0, len(outcomes), _ABREAST)
-    return "\n\n".join(_abreast(outcomes[start : start + _ABREAST]) for start in starts)
+    return "\n\n".join(_side_by_side(outcomes[start : start + _ABREAST]) for start in starts)
 
 
-def _abreast(outcomes: Sequence[Outcome]) -> str:
+def _side_by_side(outcomes: Sequence[Outcome]) -> str:
     columns = [_table(item) for item in outcomes]
     widths = [max(len(line) for line in column) for column in columns]
     height = max(len(column) for column in columns)

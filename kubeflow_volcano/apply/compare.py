@@ -60,8 +60,8 @@ def owned_by(live: Object, manager: str) -> Mapping[str, Any] | None:
     """The managedFields entry of what `manager` applied; None if it applied nothing."""
     for entry in live["metadata"].get("managedFields") or ():
         if (entry["manager"], entry["operation"], entry.get("subresource", "")) == (manager, "Apply", ""):
-            found: Mapping[str, Any] = entry
-            return found
+            fields: Mapping[str, Any] = entry
+            return fields
     return None
 
 
@@ -125,10 +125,10 @@ def _same_by_key(declared: Sequence[Any], live: Sequence[Any], fields: Mapping[s
         text = next((text for text, key in keys.items() if is_item(item, key)), None)
         if text is None:
             return False
-        found = next((number for number, other in enumerate(live) if is_item(other, keys[text])), -1)
-        if found <= place or not _agrees(item, live[found], fields[text]):
+        position = next((number for number, other in enumerate(live) if is_item(other, keys[text])), -1)
+        if position <= place or not _agrees(item, live[position], fields[text]):
             return False
-        place = found
+        place = position
     return True
 
 

@@ -81,7 +81,7 @@ class Engine:
         self._parts = with_default_namespaces(self._kinds, texts_of, progress)
         self._objects = {Ref.of(obj): obj for objects in self._parts.values() for obj in objects}
         self._owner = {Ref.of(obj): name for name, objects in self._parts.items() for obj in objects}
-        self._ceded = {ref: found for ref, obj in self._objects.items() if (found := ceded(obj))}
+        self._ceded = {ref: fields for ref, obj in self._objects.items() if (fields := ceded(obj))}
         self._requires = requires
         self._optional_webhooks = optional_webhooks
         self._makers = makers
@@ -208,8 +208,8 @@ class Engine:
         if self.check:
             return
         wanted = {CRD_KIND, *WORKLOAD_KINDS} - {"CronJob"}
-        found = self._found
-        ready = {ref for ref in found if found[ref].presence is Presence.UP_TO_DATE and found[ref].ready}
+        survey = self._found
+        ready = {ref for ref in survey if survey[ref].presence is Presence.UP_TO_DATE and survey[ref].ready}
         sent = [ref for ref in self._objects if self.is_waited_for(ref)]
         self.wait([ref for ref in sent if ref.kind in wanted and ref not in ready])
         jobs = [
@@ -255,7 +255,7 @@ class Engine:
 
     def add_outcome(self, outcome: ObjectOutcome) -> None:
         """Add an outcome, also one of a caller's own step."""
-        self._outcomes.append(outcome.of(self._owner.get(outcome.ref, outcome.component)))
+        self._outcomes.append(outcome.for_component(self._owner.get(outcome.ref, outcome.component)))
         if outcome.action in _SENT:
             self._sent.add(outcome.ref)
 

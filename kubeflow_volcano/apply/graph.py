@@ -98,11 +98,11 @@ def graph(
     created, plurals = _created(by_ref, index), Plurals(by_ref.values(), kinds)
     of_pods = [obj for obj in by_ref.values() if obj["kind"] == "Service" or obj["kind"] in WORKLOAD_KINDS]
     for hook in webhooks(by_ref.values()):
-        found = frozenset(Ref.of(obj) for obj in backends(hook, of_pods))
-        behind[hook.owner] |= found
-        needs[hook.owner].applied |= found
+        refs = frozenset(Ref.of(obj) for obj in backends(hook, of_pods))
+        behind[hook.owner] |= refs
+        needs[hook.owner].applied |= refs
         if hook.is_required(optional_webhooks):
-            _add_webhook(hook, found, created, needs, plurals)
+            _add_webhook(hook, refs, created, needs, plurals)
     gathering = frozenset(ref for ref, obj in by_ref.items() if obj.get("aggregationRule"))
     return Graph(needs, dict(behind), gathering)
 
@@ -130,13 +130,13 @@ class _Index:
 
 
 def _closure(part: str, requires: Mapping[str, Collection[str]]) -> set[str]:
-    found = {part}
+    closure = {part}
     queue = [part]
     while queue:
-        new = set(requires.get(queue.pop(), ())) - found
-        found |= new
+        new = set(requires.get(queue.pop(), ())) - closure
+        closure |= new
         queue += new
-    return found
+    return closure
 
 
 def _add(obj: Object, needs: Needs, index: _Index) -> None:
@@ -178,7 +178,7 @@ def _add_webhook(
 ) -> None:
     before = _all_before({hook.owner, *behind}, needs)
     for alike in created.values():
-        plural = plurals.of(alike[0][1])
+        plural = plurals.plural(alike[0][1])
         if hook.matches_rules(alike[0][1], plural):
             for ref, seen, namespace in alike:
                 if ref not in before and hook.intercepts(seen, namespace, plural):
@@ -196,10 +196,10 @@ def _pods(obj: Object) -> Iterator[Object]:
 
 def _all_before(refs: Collection[Ref], needs: Mapping[Ref, Needs]) -> set[Ref]:
     """`refs` and all their needs, direct and indirect."""
-    found = set(refs)
+    before = set(refs)
     queue = list(refs)
     while queue:
-        new = {need for need in needs[queue.pop()] if need not in found}
-        found |= new
+        new = {need for need in needs[queue.pop()] if need not in before}
+        before |= new
         queue += new
-    return found
+    return before

@@ -139,7 +139,7 @@ def _advice(ref: Ref, reason: str) -> str:
 
 def _fields(ref: Ref, reason: str, declared: Object) -> str:
     """The object and the pointers to the conflicting fields, as YAML on one line; empty if they cannot be named."""
-    paths = [as_text(found) for path in _FIELD.findall(reason) if (found := find_pointer(declared, path))]
+    paths = [as_text(value) for path in _FIELD.findall(reason) if (value := find_pointer(declared, path))]
     if not paths:
         return ""
     namespace = {"namespace": ref.namespace} if ref.namespace else {}

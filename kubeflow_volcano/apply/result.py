@@ -65,7 +65,7 @@ class ObjectOutcome:
     seconds: float = 0.0
     uid: str = ""
 
-    def of(self, component: str) -> ObjectOutcome:
+    def for_component(self, component: str) -> ObjectOutcome:
         """The same outcome, of that component."""
         return replace(self, component=component)
 
@@ -165,7 +165,7 @@ class ApplyResult:
 
         Of one object, and of all together, the first lines are shown, and how many more there are.
         """
-        found, left = [], _MOST_LINES
+        diffs, left = [], _MOST_LINES
         for item in self.outcomes:
             if item.action in _CHANGES:
                 before, after, shown = _bounded(
@@ -173,8 +173,8 @@ class ApplyResult:
                 )
                 left -= shown
                 header = str(item.ref)
-                found.append({"before_header": header, "after_header": header, "before": before, "after": after})
-        return found
+                diffs.append({"before_header": header, "after_header": header, "before": before, "after": after})
+        return diffs
 
 
 def without_server_fields(obj: Object) -> Object:

@@ -36,16 +36,16 @@ class Rights:
     """The RBAC rules of each ServiceAccount, from the Roles and bindings among `objects`."""
 
     def __init__(self, objects: Iterable[Object]) -> None:
-        found = tuple(objects)
-        roles = {Ref.of(obj): obj for obj in found if obj["kind"] in {"ClusterRole", "Role"}}
+        every = tuple(objects)
+        roles = {Ref.of(obj): obj for obj in every if obj["kind"] in {"ClusterRole", "Role"}}
         self._roles = {(ref.kind, ref.namespace, ref.name): _rules(obj, roles) for ref, obj in roles.items()}
-        self._accounts = {Ref.of(obj) for obj in found if obj["kind"] == "ServiceAccount"}
+        self._accounts = {Ref.of(obj) for obj in every if obj["kind"] == "ServiceAccount"}
         self._crds: dict[str, list[Object]] = defaultdict(list)
-        for obj in found:
+        for obj in every:
             if obj["kind"] == "CustomResourceDefinition":
                 self._crds[obj["spec"]["group"]].append(obj)
         self._bound: dict[tuple[str, str], list[_Binding]] = defaultdict(list)
-        for obj in found:
+        for obj in every:
             if obj["kind"] in {"ClusterRoleBinding", "RoleBinding"}:
                 self._bind(obj)
 
@@ -99,12 +99,12 @@ class Rights:
 
 def _rules(role: Object, roles: Mapping[Ref, Object]) -> Sequence[Rule]:
     """The rules of a role, including those that are aggregated into it."""
-    found: list[Rule] = list(role.get("rules") or ())
+    rules: list[Rule] = list(role.get("rules") or ())
     for selector in (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or ():
         for other in roles.values():
             if other is not role and selects(selector, other["metadata"].get("labels") or {}):
-                found += other.get("rules") or ()
-    return found
+                rules += other.get("rules") or ()
+    return rules
 
 
 def _names(rule: Rule, crd: Object) -> bool:

@@ -92,7 +92,7 @@ class Schedule:
                 self._ended = True
                 self._state.notify_all()
             self._tracker.close()
-        self._hold_back_the_rest()
+        self._block_rest()
 
     def _watch(self) -> None:
         """Report progress until nothing is left to do or the deadline has passed."""
@@ -177,7 +177,7 @@ class Schedule:
     def _held(self, ref: Ref, why: str) -> ObjectOutcome:
         return ObjectOutcome(ref, Action.HELD, None, None, why, uid=self._found[ref].uid)
 
-    def _hold_back_the_rest(self) -> None:
+    def _block_rest(self) -> None:
         rest = [ref for ref in self._objects if ref not in self.outcomes]
         for ref in rest:
             self.outcomes[ref] = self._held(ref, "the deadline passed before it was sent")

@@ -118,8 +118,8 @@ def learn_kinds(cluster: Cluster, versions: Iterable[str]) -> Kinds:
     told = cluster.all_kinds() if len(wanted) > _FEW else None
     asked = sorted(wanted if told is None else (version for version in wanted if "/" not in version))
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="discover") as pool:
-        found: dict[str, Mapping[str, Resource]] = dict(zip(asked, pool.map(cluster.kinds, asked), strict=True))
-    return {version: found[version] if version in found else (told or {}).get(version, {}) for version in wanted}
+        kinds: dict[str, Mapping[str, Resource]] = dict(zip(asked, pool.map(cluster.kinds, asked), strict=True))
+    return {version: kinds[version] if version in kinds else (told or {}).get(version, {}) for version in wanted}
 
 
 def _live(cluster: Cluster, refs: Sequence[Ref], deadline: Deadline) -> Iterator[Object]:
@@ -144,14 +144,14 @@ def _live(cluster: Cluster, refs: Sequence[Ref], deadline: Deadline) -> Iterator
 
 def _autoscalers(cluster: Cluster, deadline: Deadline) -> Mapping[Ref, str]:
     """The name of the HorizontalPodAutoscaler of each object that has one; the Refs have the group as API version."""
-    found: dict[Ref, str] = {}
+    autoscalers: dict[Ref, str] = {}
     with contextlib.suppress(NotServed):
         for page in cluster.pages("autoscaling/v1", "HorizontalPodAutoscaler", size=_PAGE, deadline=deadline):
             for item in page.items:
                 target, meta = item["spec"]["scaleTargetRef"], item["metadata"]
                 group = group_of(target.get("apiVersion", ""))
-                found[Ref(group, target["kind"], meta["namespace"], target["name"])] = meta["name"]
-    return found
+                autoscalers[Ref(group, target["kind"], meta["namespace"], target["name"])] = meta["name"]
+    return autoscalers
 
 
 def _target(ref: Ref) -> Ref:

@@ -70,7 +70,7 @@ def watch_to_end(session: Session, pod: Object, seconds: float) -> End:
                     found = found or ("Deleted", "another client deleted the probe pod")
                 else:
                     latest = obj
-                    found = found or _bad_start(obj)
+                    found = found or _start_failure(obj)
             if found or session.stopped or phase_of(latest) in _ENDED:
                 break
     reason, failure = found or ("", "")
@@ -144,7 +144,7 @@ def _lasting(event: Object) -> tuple[str, str] | None:
     return ("FailedMount", text) if any(words in text for words in _LASTING_MOUNT_TROUBLE) else None
 
 
-def _bad_start(pod: Object) -> tuple[str, str] | None:
+def _start_failure(pod: Object) -> tuple[str, str] | None:
     for status in _statuses(pod):
         waiting = status.get("state", {}).get("waiting") or {}
         if waiting.get("reason") in BAD_STARTS:

@@ -182,7 +182,7 @@ class Recorder:
             scheduler = spec.get("schedulerName", "")
             member = Member(meta["name"], meta["uid"], scheduler, labels, podgroup_of(pod), namespace=namespace)
             self.members[member.uid] = member
-            self._tell(member.name, "created")
+            self._note(member.name, "created")
         member.phase = status.get("phase") or member.phase
         member.waiting = _waiting(status)
         member.outlasting = _outlasting(status)
@@ -192,21 +192,21 @@ class Recorder:
         evaluated = scheduled.get("status") == "False" and scheduled.get("reason") != "SchedulingGated"
         if evaluated and not member.judged and since >= meta["creationTimestamp"]:
             member.judged = _now()
-            self._tell(member.name, f"judged: {scheduled.get('reason', '')}")
+            self._note(member.name, f"judged: {scheduled.get('reason', '')}")
         if evaluated:
             member.message = scheduled.get("message", "")
         if spec.get("nodeName") and not member.node:
             member.node = spec["nodeName"]
             member.bound_at = since if late and since else _now()
             member.bound_monotonic = time.monotonic()
-            self._tell(member.name, f"bound to node {member.node}", member.bound_at)
+            self._note(member.name, f"bound to node {member.node}", member.bound_at)
         if member.phase == "Succeeded" and not member.ended:
             member.ended = _now()
-            self._tell(member.name, "ended: Succeeded")
+            self._note(member.name, "ended: Succeeded")
         disrupted = conditions(pod).get("DisruptionTarget", {}).get("status") == "True"
         if not member.lost and not member.removing and (status.get("phase") == "Failed" or disrupted):
             member.lost = status.get("reason") or "disrupted"
-            self._tell(member.name, f"lost: {member.lost} {status.get('message', '')}".rstrip())
+            self._note(member.name, f"lost: {member.lost} {status.get('message', '')}".rstrip())
 
     def _ended(self, uid: str, how: str) -> None:
         member = self.members.get(uid)
@@ -215,7 +215,7 @@ class Recorder:
         member.gone = True
         if not member.removing:
             member.lost = member.lost or how
-        self._tell(member.name, "removed" if member.removing else how)
+        self._note(member.name, "removed" if member.removing else how)
 
     def _take_groups(self, change: Change) -> None:
         where = change.subject.namespace
@@ -227,7 +227,7 @@ class Recorder:
             ended = uid in present if change.type == "DELETED" else missing
             if ended and not group.gone:
                 group.gone = True
-                self._tell(group.name, "removed")
+                self._note(group.name, "removed")
 
     def _group(self, obj: Object, namespace: str, *, tells: bool) -> None:
         meta, status = obj["metadata"], obj.get("status", {})
@@ -238,20 +238,20 @@ class Recorder:
         group.minimum, group.queue = obj["spec"].get("minMember", 0), obj["spec"].get("queue", "")
         if status.get("phase", "") != group.phase:
             group.phase = status["phase"]
-            self._tell(group.name, f"phase {group.phase}")
+            self._note(group.name, f"phase {group.phase}")
         found = conditions(obj)
         group.conditions = tuple({key: str(value) for key, value in item.items()} for item in found.values())
         verdict = found.get("Unschedulable", {})
         if group.phase and verdict.get("transitionID") and not group.judged:
             group.judged = _now()
-            self._tell(group.name, f"judged: {verdict.get('reason', '')}: {verdict.get('message', '')}")
+            self._note(group.name, f"judged: {verdict.get('reason', '')}: {verdict.get('message', '')}")
 
     def _state(self) -> None:
         now = tuple(sorted(self.bound()))
         if not self.states or self.states[-1] != now:
             self.states.append(now)
 
-    def _tell(self, name: str, what: str, at: str = "") -> None:
+    def _note(self, name: str, what: str, at: str = "") -> None:
         if len(self.timeline) < _LONGEST_TIMELINE:
             self.timeline.append(Moment(at or _now(), name, what))
 

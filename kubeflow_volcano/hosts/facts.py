@@ -329,13 +329,13 @@ class Host:
     @classmethod
     def decode(cls, name: str, node_name: str, groups: frozenset[str], answer: Any) -> Host:
         """The host in the result of the step look of kfv_host_preflight. Never raises."""
-        found: dict[str, Any] = answer if isinstance(answer, dict) else {}
-        trouble = found.get("trouble")
-        if "facts" not in found or trouble:
+        facts: dict[str, Any] = answer if isinstance(answer, dict) else {}
+        trouble = facts.get("trouble")
+        if "facts" not in facts or trouble:
             said = trouble if isinstance(trouble, dict) else {}
             why = Trouble(str(said.get("kind", "module")), str(said.get("message", "it was not looked at"))[:500])
             return cls(name, node_name, groups, trouble=why)
         times = [
-            float(item) if isinstance(item := found.get(key), int | float) else 0.0 for key in ("sent", "received")
+            float(item) if isinstance(item := facts.get(key), int | float) else 0.0 for key in ("sent", "received")
         ]
-        return cls(name, node_name, groups, HostFacts.decode(found["facts"]), None, *times)
+        return cls(name, node_name, groups, HostFacts.decode(facts["facts"]), None, *times)

@@ -20,14 +20,14 @@ def targets(addresses: Mapping[str, str], control_plane: Sequence[str]) -> dict[
     of the first host of the control plane.
     """
     names = list(addresses)
-    found: dict[str, list[str]] = {name: [] for name in names}
+    targets: dict[str, list[str]] = {name: [] for name in names}
     for name, following in zip(names, [*names[1:], *names[:1]], strict=True):
         if following != name:
-            found[name].append(_target(addresses[following], KUBELET))
+            targets[name].append(_target(addresses[following], KUBELET))
         first = next((other for other in control_plane if other in addresses), name)
         if first != name:
-            found[name].append(_target(addresses[first], API_SERVER))
-    return found
+            targets[name].append(_target(addresses[first], API_SERVER))
+    return targets
 
 
 def address_of(target: str) -> tuple[str, int]:
@@ -70,11 +70,11 @@ def _network(text: str) -> Network | None:
 def _networks(entries: list[str]) -> Iterator[Network]:
     for entry in entries:
         try:
-            found = _network(entry)
+            network = _network(entry)
         except ValueError:  # Go ignores entries that it cannot read
             continue
-        if found is not None:
-            yield found
+        if network is not None:
+            yield network
 
 
 def _holds(network: Network, wanted: Network) -> bool:

@@ -121,8 +121,8 @@ def wait_until_ready(cluster: Cluster, name: str, since: float, seconds: float) 
 
 
 def _condition(node: Object) -> str:
-    found = [item for item in node.get("status", {}).get("conditions", []) if item.get("type") == "Ready"]
-    if not found:
+    ready = [item for item in node.get("status", {}).get("conditions", []) if item.get("type") == "Ready"]
+    if not ready:
         return "it has no condition Ready"
-    status, message = found[0].get("status"), found[0].get("message") or found[0].get("reason", "")
+    status, message = ready[0].get("status"), ready[0].get("message") or ready[0].get("reason", "")
     return "" if status == "True" else f"its condition Ready is {status} ({message})"

@@ -98,9 +98,9 @@ def _down(options: argparse.Namespace) -> int:
 
 
 def _status(options: argparse.Namespace) -> int:
-    found = read_status(options.name)
-    sys.stdout.write(visible(render(found)))
-    return Exit.OK if found.ready else Exit.INCOMPLETE
+    status = read_status(options.name)
+    sys.stdout.write(visible(render(status)))
+    return Exit.OK if status.ready else Exit.INCOMPLETE
 
 
 def _exec(options: argparse.Namespace) -> int:

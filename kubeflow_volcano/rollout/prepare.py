@@ -19,13 +19,13 @@ from kubeflow_volcano.progress import Progress, silent
 from kubeflow_volcano.rollout.access.requirements import unmet_access
 from kubeflow_volcano.rollout.account.stored import account_of_cluster
 from kubeflow_volcano.rollout.desired import Desired, collecting, desired, render_upstream
+from kubeflow_volcano.rollout.existing.needs import unmet_needs
+from kubeflow_volcano.rollout.existing.owners import brought_uids, foreign_components, is_ours
 from kubeflow_volcano.rollout.gang.rights import missing_rights
 from kubeflow_volcano.rollout.gang.wiring import OPERATORS, wiring_objects
 from kubeflow_volcano.rollout.images.registry.probe import ask_mirror
 from kubeflow_volcano.rollout.images.report import table
 from kubeflow_volcano.rollout.images.report.image_list import report
-from kubeflow_volcano.rollout.others.needs import unmet_needs
-from kubeflow_volcano.rollout.others.owners import brought_uids, foreign_components, is_ours
 from kubeflow_volcano.rollout.patches.namespaces import refused_namespaces
 from kubeflow_volcano.rollout.patches.operator_memory import keep_higher_limit
 from kubeflow_volcano.rollout.patches.pods.pull_secrets import with_pull_secrets
@@ -95,37 +95,37 @@ def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, 
             settings = replace(settings, account=account)
         if settings.proxy:
             settings = _with_addresses(cluster, settings, progress)
-        found = _desired(settings, scope, problems, progress)
+        planned = _desired(settings, scope, problems, progress)
         brought = brought_uids(cluster)
-        if found:
+        if planned:
             problems += validate_ceded(
                 settings.ceded,
-                [obj for objects in found.parts.values() for obj in objects],
+                [obj for objects in planned.parts.values() for obj in objects],
                 whole=_is_whole(settings, scope),
             )
             problems += foreign_components(
-                cluster, settings, scope.parts, found.parts, brought, progress=progress, images=found.images.images
+                cluster, settings, scope.parts, planned.parts, brought, progress=progress, images=planned.images.images
             )
-            problems += unmet_needs(cluster, settings, found.parts, _of_others(settings), progress)
-            problems += unmet_domain(cluster, found.parts, progress)
-            problems += unmet_access(cluster, settings.access, found.parts)
-            problems += unmet_placement(cluster, settings.placement, found.parts)
-            problems += unmet_claims(cluster, settings.claims, settings.ceded, found.parts)
-            problems += refused_pods(cluster, settings.namespace_labels, found.parts, progress)
-            of_dex = undeclared(cluster, found.parts)
+            problems += unmet_needs(cluster, settings, planned.parts, _of_others(settings), progress)
+            problems += unmet_domain(cluster, planned.parts, progress)
+            problems += unmet_access(cluster, settings.access, planned.parts)
+            problems += unmet_placement(cluster, settings.placement, planned.parts)
+            problems += unmet_claims(cluster, settings.claims, settings.ceded, planned.parts)
+            problems += refused_pods(cluster, settings.namespace_labels, planned.parts, progress)
+            of_dex = undeclared(cluster, planned.parts)
             problems += of_dex.problems()
-            problems += unmet_teams(cluster, settings.profiles, settings.existing, found.parts)
+            problems += unmet_teams(cluster, settings.profiles, settings.existing, planned.parts)
             for email in of_dex.leaving_users:
                 progress(f"note: {email} is in no kubeflow_users any more and loses the login; namespaces stay")
-            problems += _cluster_problems(cluster, settings, scope, found, check=check, progress=progress)
-        if problems or not found:
+            problems += _cluster_problems(cluster, settings, scope, planned, check=check, progress=progress)
+        if problems or not planned:
             raise InvalidInput(problems)
         for part in scope.parts:
-            keep_higher_limit(cluster, found.parts[part.name], COMPONENT, part.version)
-        parts = _parts(cluster, scope, found, brought, check=check)
+            keep_higher_limit(cluster, planned.parts[part.name], COMPONENT, part.version)
+        parts = _parts(cluster, scope, planned, brought, check=check)
         if settings.added and _is_whole(settings, scope):
             parts = {**parts, **_added(cluster, parts, settings)}
-        return Prepared(settings, scope, found, parts, brought)
+        return Prepared(settings, scope, planned, parts, brought)
     except ApiError as error:
         raise ProblemsError([*problems, refusal(cluster, error)]) from error
 
@@ -149,21 +149,21 @@ def _added(cluster: Cluster, parts: Parts, settings: Settings) -> Parts:
 
 def _with_addresses(cluster: Cluster, settings: Settings, progress: Progress) -> Settings:
     """The settings with the cluster's addresses, which no proxy reaches."""
-    found = cluster_addresses(cluster)
-    if not any("/" in text for text in found):
+    addresses = cluster_addresses(cluster)
+    if not any("/" in text for text in addresses):
         progress(
             "note: the cluster does not say the ranges of its pods and Services; name them in kubeflow_proxy.no_proxy, "
             "as in 10.244.0.0/16"
         )
-    return replace(settings, cluster_addresses=found)
+    return replace(settings, cluster_addresses=addresses)
 
 
 def _desired(settings: Settings, scope: Scope, problems: list[Problem], progress: Progress) -> Desired | None:
     with collecting(problems):
-        found = desired(settings, scope.parts, progress)
-        for line in (*found.notes, *map(str, found.images.warnings)):
+        planned = desired(settings, scope.parts, progress)
+        for line in (*planned.notes, *map(str, planned.images.warnings)):
             progress(f"note: {line}")
-        return found
+        return planned
     return None
 
 
@@ -172,41 +172,41 @@ def _of_others(settings: Settings) -> Parts:
 
     Only what is here is rendered; of a component whose sources are not, less is known.
     """
-    found: dict[str, tuple[Object, ...]] = {}
+    others: dict[str, tuple[Object, ...]] = {}
     for name in settings.existing:
         with contextlib.suppress(InvalidInput):
             if name in settings.release.components:
-                found |= render_upstream(settings, [settings.component(name)], silent, offline=True)[0]
-    return found
+                others |= render_upstream(settings, [settings.component(name)], silent, offline=True)[0]
+    return others
 
 
 def _cluster_problems(
-    cluster: Cluster, settings: Settings, scope: Scope, found: Desired, *, check: bool, progress: Progress
+    cluster: Cluster, settings: Settings, scope: Scope, planned: Desired, *, check: bool, progress: Progress
 ) -> Sequence[Problem]:
     """Problems of the desired objects on this cluster: namespaces, queues, storage, images, permissions."""
-    problems = [*refused_namespaces(cluster, found.parts, settings)]
+    problems = [*refused_namespaces(cluster, planned.parts, settings)]
     with collecting(problems):
-        if VOLCANO.name in found.parts:
-            validate_queues(cluster, settings.scheduling, found.parts[VOLCANO.name])
+        if VOLCANO.name in planned.parts:
+            validate_queues(cluster, settings.scheduling, planned.parts[VOLCANO.name])
     with collecting(problems):
-        if "local-path" in {*found.parts, *settings.existing}:
+        if "local-path" in {*planned.parts, *settings.existing}:
             volumes = static_volumes(settings.storage, settings.components)
-            storage.require_usable(cluster, volumes, found.parts.get("local-path", ()))
-    problems += _missing_images(settings, found, progress)
+            storage.require_usable(cluster, volumes, planned.parts.get("local-path", ()))
+    problems += _missing_images(settings, planned, progress)
     if scheduler := gang_scheduler(settings.gang_scheduler):
         for part in scope.parts:
             if part.name in OPERATORS and not (check and _lacks_operator(cluster, scope, part)):
                 with collecting(problems):
                     problems += missing_rights(
-                        cluster, part, found.parts[part.name], scheduler, whole=part in scope.components
+                        cluster, part, planned.parts[part.name], scheduler, whole=part in scope.components
                     )
     return problems
 
 
-def _missing_images(settings: Settings, found: Desired, progress: Progress) -> Sequence[Problem]:
+def _missing_images(settings: Settings, planned: Desired, progress: Progress) -> Sequence[Problem]:
     """Images that are gone, and the renamed ones as lines; probes the mirror if the inventory enables it."""
-    images = report(found.images, settings)
-    problems = [problem for problem in images.problems if problem not in found.images.problems]
+    images = report(planned.images, settings)
+    problems = [problem for problem in images.problems if problem not in planned.images.problems]
     if settings.mirror.mode != "none" or any(item.use.override for item in images.entries):
         for line in table.render(table.rows(settings.mirror, images.entries)).splitlines():
             progress(line)
@@ -216,19 +216,19 @@ def _missing_images(settings: Settings, found: Desired, progress: Progress) -> S
     return problems
 
 
-def _parts(cluster: Cluster, scope: Scope, found: Desired, brought: Collection[str], *, check: bool) -> Parts:
+def _parts(cluster: Cluster, scope: Scope, planned: Desired, brought: Collection[str], *, check: bool) -> Parts:
     """The objects to apply; check mode skips the wiring of an operator that is not installed yet.
 
     Namespaces that no manifest declares, and that others made, are left as they are.
     """
-    theirs = {ref for ref in found.namespaces if (live := cluster.get(ref)) and not is_ours(live, brought)}
+    theirs = {ref for ref in planned.namespaces if (live := cluster.get(ref)) and not is_ours(live, brought)}
     parts = {
-        part.name: tuple(obj for obj in found.parts[part.name] if Ref.of(obj) not in theirs)
+        part.name: tuple(obj for obj in planned.parts[part.name] if Ref.of(obj) not in theirs)
         for part in scope.components
     }
     for part in scope.wired:
         skipped = check and _lacks_operator(cluster, scope, part)
-        parts[part.name] = () if skipped else wiring_objects(part, found.parts[part.name])
+        parts[part.name] = () if skipped else wiring_objects(part, planned.parts[part.name])
     return parts
 
 

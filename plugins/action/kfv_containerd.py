@@ -150,9 +150,9 @@ class ActionModule(Action):
         self.need("kfv_containerd", step="restore")
         left = "The node's former files are restored"
         todo = "find the cause in containerd's log (journalctl -u containerd), correct it"
-        if found := recognise(trouble, "pull"):
-            todo = found.todo.removesuffix(".")
-            if found.reason == "RegistryCertificate":
+        if symptom := recognise(trouble, "pull"):
+            todo = symptom.todo.removesuffix(".")
+            if symptom.reason == "RegistryCertificate":
                 todo = "set image_mirror_containerd_ca to the certificate of the authority that signed the mirror's"
         if restart:
             seconds = settings.mirror.containerd.ready_seconds

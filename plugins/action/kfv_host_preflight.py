@@ -91,10 +91,10 @@ class ActionModule(Action):
         except AnsibleError as error:
             answer = {"trouble": _trouble(kind_of(str(error)), str(error))}
         if "facts" in answer and not answer.get("failed"):
-            found = {"facts": answer["facts"]}
+            row = {"facts": answer["facts"]}
         else:
-            found = {"trouble": answer.get("trouble") or _trouble_of(answer)}
-        return {"sent": sent, "received": time.time(), **found}
+            row = {"trouble": answer.get("trouble") or _trouble_of(answer)}
+        return {"sent": sent, "received": time.time(), **row}
 
     def _judge(self, settings: Settings, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Report every finding. In check mode no report is written."""
@@ -191,8 +191,8 @@ def _with_images(inventory: Inventory, settings: Settings) -> Inventory:
 def _with_sandboxes(inventory: Inventory, settings: Settings) -> Inventory:
     """With what the rules of mirrors make of the sandbox images that the runtimes of hosts are configured for."""
     names = {host.facts.runtime.sandbox for host in inventory.reached if host.facts and host.facts.runtime} - {""}
-    found = {name: mirrored_elsewhere(name, settings.mirror) for name in sorted(names)}
-    return replace(inventory, sandboxes={name: Mirrored(*item) for name, item in found.items() if item})
+    sandboxes = {name: mirrored_elsewhere(name, settings.mirror) for name in sorted(names)}
+    return replace(inventory, sandboxes={name: Mirrored(*item) for name, item in sandboxes.items() if item})
 
 
 def _offered(offered: Mapping[str, Sequence[Mapping[str, str]]], *, requested: bool) -> Iterator[str]:
@@ -214,14 +214,14 @@ def _words(item: Mapping[str, str]) -> str:
 
 
 def _grouped(answers: Mapping[str, Any], key: str) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for host, answer in answers.items():
         for what in answer.get(key) or () if isinstance(answer, Mapping) else ():
-            found.setdefault(str(what), []).append(host)
-    return found
+            groups.setdefault(str(what), []).append(host)
+    return groups
 
 
-def _listed(heading: str, found: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    if found:
+def _listed(heading: str, groups: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    if groups:
         yield heading
-        yield from (f"  {what}: {few(hosts)}" for what, hosts in found.items())
+        yield from (f"  {what}: {few(hosts)}" for what, hosts in groups.items())

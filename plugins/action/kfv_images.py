@@ -28,22 +28,22 @@ class ActionModule(Action):
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Show what each rule does; fail with every rule that cannot be followed and every image that is missing."""
         settings = self.settings_with_secrets(arguments["settings"])
-        found = report(desired(settings, settings.components, show).images, settings)
-        rows = table.rows(settings.mirror, found.entries)
+        images = report(desired(settings, settings.components, show).images, settings)
+        rows = table.rows(settings.mirror, images.entries)
         display(table.render(rows))
-        for warning in found.warnings:
+        for warning in images.warnings:
             warn(warning)
-        if found.problems and arguments["probe"]:
-            raise InvalidInput(found.problems)
+        if images.problems and arguments["probe"]:
+            raise InvalidInput(images.problems)
         requests = 0
         if settings.mirror.probe and arguments["probe"]:
-            asked = ask_mirror(found, settings, show)
+            asked = ask_mirror(images, settings, show)
             requests = asked.requests
             if problems := tuple(asked.problems()):
                 raise InvalidInput(problems)
         return {
             "rules": [asdict(row) for row in rows],
-            "images": len(found.entries),
+            "images": len(images.entries),
             "requests": requests,
-            "registries": found.registries,
+            "registries": images.registries,
         }

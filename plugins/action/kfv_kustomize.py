@@ -17,5 +17,5 @@ class ActionModule(Action):
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Path and version of the program; fails with every reason why there is none."""
         settings = self.settings_with_secrets(arguments["settings"])
-        found = provide(settings, show)
-        return {"changed": found.changed, "path": str(found.path), "version": found.version}
+        provided = provide(settings, show)
+        return {"changed": provided.changed, "path": str(provided.path), "version": provided.version}

@@ -27,21 +27,23 @@ class ActionModule(Action):
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Write and show the plan. Its verdict does not fail the task: the role's gate reads `exit_code`."""
         settings = with_schedule(self.settings_with_secrets(arguments["settings"]))
-        found = plan(settings, show, self.groups.get("nodes", ()))
-        document = found.as_dict()
-        files = {} if self.check_mode else write(settings.plan.directory, texts_of(found, document))
+        planned = plan(settings, show, self.groups.get("nodes", ()))
+        document = planned.as_dict()
+        files = {} if self.check_mode else write(settings.plan.directory, texts_of(planned, document))
         display(f"\n{console.render(document, files)}")
         return {
-            "exit_code": int(found.exit_code),
-            "msg": _described(found, files),
+            "exit_code": int(planned.exit_code),
+            "msg": _described(planned, files),
             "plan": document,
             "files": files,
         }
 
 
-def _described(found: Plan, files: Mapping[str, str]) -> str:
+def _described(planned: Plan, files: Mapping[str, str]) -> str:
     """The verdict and the findings that fail."""
-    lines = [f"verdict {found.verdict}, exit code {int(found.exit_code)}"]
-    lines += [f"{item.verdict}: {item.title}: {item.found}" for item in found.findings if item.verdict is Verdict.FAIL]
+    lines = [f"verdict {planned.verdict}, exit code {int(planned.exit_code)}"]
+    lines += [
+        f"{item.verdict}: {item.title}: {item.found}" for item in planned.findings if item.verdict is Verdict.FAIL
+    ]
     lines += [f"read {files[MARKDOWN]}"] if files else []
     return "\n".join(lines)

@@ -61,9 +61,9 @@ class ActionModule(Action):
         """The work of each node, and the ledger; every image that any node lacks is requested once from here."""
         nodes = [NodeImages.decode(name, answer) for name, answer in answers.items()]
         _require_usable(nodes)
-        wanted, found = _wanted(settings, len(nodes))
+        wanted, problems = _wanted(settings, len(nodes))
         work = {node.node: todo(node, wanted, settings.pull.exclude) for node in nodes}
-        for warning in found:
+        for warning in problems:
             warn(warning)
         show(beginning({name: len(item.missing) for name, item in work.items()}, check=self.check_mode))
         ledger = ""
@@ -121,14 +121,14 @@ def _require_usable(nodes: Sequence[NodeImages]) -> None:
 
 def _wanted(settings: Settings, nodes: int) -> tuple[list[Wanted], Sequence[Problem]]:
     """The images of all chosen components, and warnings."""
-    found = report(desired(settings, settings.components, show).images, settings)
+    images = report(desired(settings, settings.components, show).images, settings)
     wanted = []
-    for entry in found.entries:
+    for entry in images.entries:
         name, mirrored = ImageName.parse(entry.use.final), ImageName.parse(entry.use.mirrored)
         if name and mirrored:
             known = why_unavailable(entry, settings)
             wanted.append(Wanted(tagged(name), tagged(mirrored), entry.judgement.architectures, known))
-    return wanted, tuple(crowded(found, nodes))
+    return wanted, tuple(crowded(images, nodes))
 
 
 def _begin(settings: Settings, work: Mapping[str, Todo], mirrored: Mapping[str, str]) -> Ledger:
@@ -196,6 +196,6 @@ def _show(path: Path) -> dict[str, Any]:
     display(f"\n{table(nodes)}\n")
     for warning in warnings(nodes):
         warn(warning)
-    if found := tuple(problems(nodes, state["refused"], state["stopped"])):
-        raise ProblemsError(found)
+    if trouble := tuple(problems(nodes, state["refused"], state["stopped"])):
+        raise ProblemsError(trouble)
     return {"nodes": nodes}

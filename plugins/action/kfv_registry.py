@@ -41,9 +41,9 @@ class ActionModule(Action):
         show(str(copied))
         for warning in warnings(copied):
             warn(warning)
-        found = tuple(problems(copied))
+        failures = tuple(problems(copied))
         result = {"changed": bool(copied.copied), **asdict(copied)}
-        return result | (failed(ProblemsError(found)) if found else {})
+        return result | (failed(ProblemsError(failures)) if failures else {})
 
 
 def _copy(settings: Settings, *, check: bool) -> CopyResult:

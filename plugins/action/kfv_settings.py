@@ -65,10 +65,10 @@ class ActionModule(Action):
     def _hosts(self, known: Iterable[Problem]) -> tuple[dict[str, dict[str, Any]], Iterable[Problem]]:
         """Variables of hosts, and their problems that localhost does not have too."""
         cluster, _ = _evaluated(self.variables_of("localhost"))
-        found: dict[str, dict[str, Any]] = {}
+        values: dict[str, dict[str, Any]] = {}
         broken: dict[Problem, list[str]] = {}
         for host in hosts_of_cluster(self.groups):
-            found[host], problems = _evaluated(self.variables_of(host))
+            values[host], problems = _evaluated(self.variables_of(host))
             for problem in problems:
                 broken.setdefault(problem, []).append(host)
         told = [
@@ -76,19 +76,19 @@ class ActionModule(Action):
             for problem, hosts in broken.items()
             if problem not in known
         ]
-        return found, [*told, *validate_hosts(cluster, found), *validate_node_paths(cluster, found)]
+        return values, [*told, *validate_hosts(cluster, values), *validate_node_paths(cluster, values)]
 
 
 def _evaluated(variables: Variables) -> tuple[dict[str, Any], list[Problem]]:
     """Public variables with their values, and a problem for each that cannot be templated."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     problems: list[Problem] = []
     locked: dict[str, list[str]] = {}
     for name in sorted(name for name in variables if is_public(name) or _is_of_connection(name, variables)):
         try:
             value = variables[name]
             if is_public(name):
-                found[name] = value
+                values[name] = value
         except AnsibleError as error:
             if why := undecryptable(error):
                 locked.setdefault(why, []).append(name)
@@ -102,7 +102,7 @@ def _evaluated(variables: Variables) -> tuple[dict[str, Any], list[Problem]]:
                     f"correct {name} in the inventory.",
                 )
             )
-    return found, problems + [_locked(names, why) for why, names in locked.items()]
+    return values, problems + [_locked(names, why) for why, names in locked.items()]
 
 
 def _is_of_connection(name: str, variables: Variables) -> bool:

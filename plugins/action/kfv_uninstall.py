@@ -31,7 +31,7 @@ class ActionModule(Action):
                 done = remove_legacy(cluster, settings.uninstall, check=self.check_mode, progress=show)
             else:
                 done = uninstall(cluster, settings, check=self.check_mode, progress=show)
-        found = done.as_dict()
+        account = done.as_dict()
         if not done.problems:
-            display(f"\n{found['msg']}")
-        return found | ({"diff": done.diff()} if self._task.diff else {})
+            display(f"\n{account['msg']}")
+        return account | ({"diff": done.diff()} if self._task.diff else {})

@@ -55,11 +55,11 @@ class ActionModule(Action):
         measured = self.ask("kfv_volume_directory", step="measure", **given)
         if measured.get("failed") or "directory" not in measured:
             return measured
-        found = Directory.decode(measured["directory"])
+        directory = Directory.decode(measured["directory"])
         minimum = arguments["minimum_free_gb"] or _claimed_gb(settings)
-        problems = ProblemsError(found.problems(minimum))
+        problems = ProblemsError(directory.problems(minimum))
         result = {
-            "notes": list(found.notes(minimum)),
+            "notes": list(directory.notes(minimum)),
             "refusal": problems.describe(),
             "directory": measured["directory"],
             "unmade": measured["unmade"],
@@ -73,13 +73,13 @@ class ActionModule(Action):
     def _static_directories(self, path: str, settings: Settings) -> list[dict[str, Any]]:
         """Directories of this host's static volumes, each with owner and mode."""
         node = node_name(self.host, self.variables)
-        found = []
+        directories = []
         for volume in static_volumes(settings.storage, settings.components):
             if volume.node == node:
                 uid, gid, mode = volume.owner
                 place = posixpath.join(path, volume.folder)
-                found.append({"path": place, "uid": uid, "gid": gid, "mode": f"{mode:04o}"})
-        return found
+                directories.append({"path": place, "uid": uid, "gid": gid, "mode": f"{mode:04o}"})
+        return directories
 
     def _hosts(self) -> tuple[str, ...]:
         """Hosts of the cluster, and of the play where it chose others."""
@@ -110,9 +110,9 @@ class ActionModule(Action):
             answer = self.variables_of(host).get(arguments["register"]) or {}
             if "volumes" in answer:
                 answers[host] = answer["volumes"]
-        found = rows(owners, arguments["hosts"], answers)
-        display(rendered(found))
-        return {"rows": [asdict(row) for row in found]}
+        table = rows(owners, arguments["hosts"], answers)
+        display(rendered(table))
+        return {"rows": [asdict(row) for row in table]}
 
 
 def _claimed_gb(settings: Settings) -> int:

@@ -84,15 +84,15 @@ def chosen(text: str) -> dict[str, Any]:
 
     Only what is there is a key, and `default_runtime_name` with it.
     """
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     drivers: dict[str, str] = {}
     for table, key, value in toml_pairs(text):
         if key == "SystemdCgroup" and (runtime := re.search(r"\.runtimes\.([^.]+)\.options$", table)):
             drivers[runtime.group(1)] = "systemd" if value == "true" else "cgroupfs"
         elif table.endswith(_TABLES.get(key, "?")) or (not table and key == "root"):
-            found[key] = value
-    found["sandbox"] = found.pop("sandbox_image", "") or found.get("sandbox", "")
-    return {**found, "drivers": drivers}
+            settings[key] = value
+    settings["sandbox"] = settings.pop("sandbox_image", "") or settings.get("sandbox", "")
+    return {**settings, "drivers": drivers}
 
 
 def toml_pairs(text: str) -> Iterator[tuple[str, str, str]]:

@@ -32,15 +32,15 @@ def encoded(path: str) -> str:
 
 def registries(tree: str) -> dict[str, Any]:
     """The registries' directories below a config_path: their hosts.toml in base64 or None, and names of other files."""
-    found: dict[str, Any] = {}
+    directories: dict[str, Any] = {}
     for directory in sorted(place(tree).glob("*")):
         if directory.is_dir():
             hosts = directory / "hosts.toml"
-            found[directory.name] = {
+            directories[directory.name] = {
                 "hosts": base64.b64encode(hosts.read_bytes()).decode("ascii") if hosts.is_file() else None,
                 "others": sorted(each.name for each in directory.iterdir() if each.name != "hosts.toml"),
             }
-    return found
+    return directories
 
 
 def changed_since(paths: Mapping[str, str], pid: str) -> list[str]:
@@ -177,17 +177,17 @@ def _copy(source: Path, target: Path) -> None:
 
 def _like(source: Path, target: Path) -> None:
     """Owner, mode, times and label (an extended attribute) of the source."""
-    found = source.stat()
-    os.chown(target, found.st_uid, found.st_gid)
+    status = source.stat()
+    os.chown(target, status.st_uid, status.st_gid)
     shutil.copystat(source, target)
 
 
 def _noted() -> list[dict[str, Any]]:
     try:
-        found = read_json(JOURNAL.read_text("utf-8"))
+        entries = read_json(JOURNAL.read_text("utf-8"))
     except (FileNotFoundError, ValueError):
         return []
-    return [dict(item) for item in mappings(found)]
+    return [dict(item) for item in mappings(entries)]
 
 
 def _note_down(notes: Sequence[Mapping[str, Any]]) -> None:

@@ -70,7 +70,7 @@ def cri_settings() -> Any:
     """The configuration that the CRI plugin runs with; {} where crictl cannot say."""
     done = run(["crictl", "--runtime-endpoint", ENDPOINT, "info"], SECONDS)
     try:
-        found = read_json(done.output).get("config", {}) if not done.code else {}
+        config = read_json(done.output).get("config", {}) if not done.code else {}
     except (ValueError, AttributeError):
-        found = {}
-    return found if isinstance(found, dict) else {}
+        config = {}
+    return config if isinstance(config, dict) else {}

@@ -49,13 +49,13 @@ def look_paths(paths: Mapping[str, str]) -> dict[str, Any]:
 
 def mounts() -> list[Mount]:
     """Every mount of this host, in the order of /proc/self/mountinfo (proc(5)): later ones hide earlier ones."""
-    found = []
+    mounts = []
     for line in read("/proc/self/mountinfo").splitlines():
         left, _, right = line.partition(" - ")
         point, own = left.split(" ")[4:6]
         kind, source, shared = right.split(" ", 2)
-        found.append(Mount(_unescaped(point), kind, source, tuple(sorted({*own.split(","), *shared.split(",")}))))
-    return found
+        mounts.append(Mount(_unescaped(point), kind, source, tuple(sorted({*own.split(","), *shared.split(",")}))))
+    return mounts
 
 
 def mount_of(path: str, known: list[Mount]) -> Mount:

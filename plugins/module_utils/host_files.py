@@ -46,18 +46,18 @@ def exists(path: str) -> bool:
 
 def drop_ins(directories: Iterable[str], suffix: str = ".conf") -> list[str]:
     """Files that systemd reads from these directories, in its order: by name; the first directory's file wins."""
-    found: dict[str, str] = {}
+    files: dict[str, str] = {}
     for directory in directories:
         for path in listed(directory, suffix):
-            found.setdefault(path.rpartition("/")[2], path)
-    return [found[name] for name in sorted(found)]
+            files.setdefault(path.rpartition("/")[2], path)
+    return [files[name] for name in sorted(files)]
 
 
 def assignments(text: str) -> dict[str, str]:
     """NAME=value lines, as in os-release."""
-    found = {}
+    values = {}
     for line in text.splitlines():
         name, equals, value = line.strip().partition("=")
         if equals and not name.startswith("#"):
-            found[name.strip()] = value.strip().strip("\"'")
-    return found
+            values[name.strip()] = value.strip().strip("\"'")
+    return values

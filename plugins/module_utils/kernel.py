@@ -84,12 +84,12 @@ def look_sysctls(names: Iterable[str]) -> dict[str, Any]:
     lines = {path: _sysctl_lines(read(path)) for path in by_hand}
 
     def last(name: str, paths: Iterable[str]) -> dict[str, str]:
-        found = {"value": "", "file": ""}
+        setting = {"value": "", "file": ""}
         for path in paths:
             for key, value in lines[path]:
                 if fnmatch.fnmatchcase(name, key):
-                    found = {"value": value, "file": os.path.realpath(place(path))[len(host_files.ROOT) :]}
-        return found
+                    setting = {"value": value, "file": os.path.realpath(place(path))[len(host_files.ROOT) :]}
+        return setting
 
     return {
         name: {
@@ -103,14 +103,14 @@ def look_sysctls(names: Iterable[str]) -> dict[str, Any]:
 
 def _sysctl_lines(text: str) -> list[tuple[str, str]]:
     """Names with dots and values of a file of sysctl.d(5)."""
-    found = []
+    lines = []
     for line in text.splitlines():
         name, equals, value = line.strip().lstrip("-").partition("=")
         name = name.strip()
         if equals and name and name[0] not in "#;":
             first = re.search(r"[./]", name)
-            found.append((name.replace("/", ".") if first and first.group() == "/" else name, " ".join(value.split())))
-    return found
+            lines.append((name.replace("/", ".") if first and first.group() == "/" else name, " ".join(value.split())))
+    return lines
 
 
 def look_inotify() -> dict[str, Any]:

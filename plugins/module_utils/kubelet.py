@@ -59,11 +59,11 @@ def look_kubelet(daemons: Mapping[str, Process]) -> dict[str, Any]:
 
 
 def _kept_arguments() -> list[str]:
-    found: list[str] = []
+    arguments: list[str] = []
     for path, name in KEPT.items():
         with contextlib.suppress(ValueError):  # quotes that do not match
-            found = [*shlex.split(assignments(read(path)).get(name, "")), *found]
-    return found
+            arguments = [*shlex.split(assignments(read(path)).get(name, "")), *arguments]
+    return arguments
 
 
 def endpoint_of(kubelet: Mapping[str, Any], daemons: Mapping[str, Process]) -> str:

@@ -56,31 +56,31 @@ def look_connections(targets: Iterable[str]) -> dict[str, str]:
 
 def _all_at_once(ask: Callable[[str], Any], what: Iterable[str], late: Any) -> dict[str, Any]:
     """Answers by what was asked, each in a thread of its own; `late` for those that take too long."""
-    found = dict.fromkeys(what, late)
+    answers = dict.fromkeys(what, late)
 
     def one(item: str) -> None:
-        found[item] = ask(item)
+        answers[item] = ask(item)
 
-    threads = [threading.Thread(target=one, args=(item,), daemon=True) for item in list(found)]
+    threads = [threading.Thread(target=one, args=(item,), daemon=True) for item in list(answers)]
     for thread in threads:
         thread.start()
     until = time.monotonic() + RESOLVE_SECONDS
     for thread in threads:
         thread.join(max(0.0, until - time.monotonic()))
-    return dict(found)
+    return dict(answers)
 
 
 def look_proxies(daemons: Mapping[str, Process]) -> list[dict[str, str]]:
     """Proxy variables of running daemons and of the files that start them, without user names and passwords."""
-    found = []
+    proxies = []
     for name, process in sorted(daemons.items()):
-        found += [(name, f"process {process.pid}", *pair) for pair in process.environment.items()]
+        proxies += [(name, f"process {process.pid}", *pair) for pair in process.environment.items()]
     for unit in _UNITS:
         for directory in _UNIT_DIRECTORIES:
             for path in [f"{directory}/{unit}.service", *listed(f"{directory}/{unit}.service.d", ".conf")]:
-                found += [(unit, path, *pair) for pair in _unit_environment(read(path))]
-    found += [("every login", "/etc/environment", *pair) for pair in assignments(read("/etc/environment")).items()]
-    rows = [(of, where, name, _redacted(value)) for of, where, name, value in found if _PROXY.match(name) and value]
+                proxies += [(unit, path, *pair) for pair in _unit_environment(read(path))]
+    proxies += [("every login", "/etc/environment", *pair) for pair in assignments(read("/etc/environment")).items()]
+    rows = [(of, where, name, _redacted(value)) for of, where, name, value in proxies if _PROXY.match(name) and value]
     return [{"of": of, "where": where, "name": name.upper(), "value": value} for of, where, name, value in rows]
 
 

@@ -118,8 +118,8 @@ class NodeRuntime:
         path = Path(self.settings.get("root") or default)
         while not path.is_dir():
             path = path.parent
-        found = os.statvfs(path)
-        total, free = found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
+        status = os.statvfs(path)
+        total, free = status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize
         used = 100 * (1 - free / total) if total else 0.0
         return {"path": str(path), "total": total, "free": free, "used_percent": round(used, 1)}
 
@@ -163,7 +163,7 @@ def find_image(images: Sequence[dict[str, Any]], name: str) -> dict[str, Any] | 
 
 
 def _listed_by_ctr(text: str) -> list[dict[str, Any]]:
-    found = []
+    images = []
     for line in text.splitlines()[1:]:
         reference, _, digest, *size = line.split()[:5]
         if reference.startswith("sha256:"):
@@ -172,8 +172,8 @@ def _listed_by_ctr(text: str) -> list[dict[str, Any]]:
         tags = [] if "@" in reference else [reference]
         if tags:
             repository = _without_tag(repository)
-        found.append({"tags": tags, "digests": [f"{repository}@{digest}"], "size": bytes_of(size)})
-    return found
+        images.append({"tags": tags, "digests": [f"{repository}@{digest}"], "size": bytes_of(size)})
+    return images
 
 
 def _without_tag(reference: str) -> str:

@@ -71,20 +71,20 @@ def pids() -> list[str]:
 
 def processes() -> dict[str, Process]:
     """The daemons of this host by name, the oldest of each; processes of containers have another root and are not."""
-    found: dict[str, Process] = {}
+    by_name: dict[str, Process] = {}
     here = place("/").stat()
     for pid in pids():
         try:
             arguments = read(f"/proc/{pid}/cmdline", _MOST_CHARACTERS).split("\0")
             name = daemon_of(arguments)
-            if not name or name in found:
+            if not name or name in by_name:
                 continue
             there = place(f"/proc/{pid}/root/").stat()
         except OSError:  # it has ended, or may not be looked at
             continue
         if name in IN_CONTAINERS or (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino):
-            found[name] = Process(pid, name, [argument for argument in arguments if argument])
-    return found
+            by_name[name] = Process(pid, name, [argument for argument in arguments if argument])
+    return by_name
 
 
 def daemon_of(arguments: list[str]) -> str:

@@ -71,8 +71,8 @@ def complaint(errors: str) -> str:
 
 def version_in(text: str) -> str:
     """The first version in what a program prints, such as 1.7.28 or 1.6.20~ds1; empty where there is none."""
-    found = re.search(r"\bv?(\d+\.\d+\.\d+(?:[-~][\w.]+)?)", text)
-    return found.group(1) if found else ""
+    match = re.search(r"\bv?(\d+\.\d+\.\d+(?:[-~][\w.]+)?)", text)
+    return match.group(1) if match else ""
 
 
 def _search_path() -> str:

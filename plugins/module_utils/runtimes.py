@@ -72,8 +72,8 @@ def _containerd(_daemons: Mapping[str, Process]) -> dict[str, Any]:
     daemon = containerd.find_daemon(containerd.unit())
     own = read(daemon.config)
     merged, _ = containerd.dump(daemon.running, daemon.config)
-    found = containerd.chosen(merged or own)
-    driver = found["drivers"].get(found.get("default_runtime_name") or "runc", "cgroupfs" if merged else "")
+    settings = containerd.chosen(merged or own)
+    driver = settings["drivers"].get(settings.get("default_runtime_name") or "runc", "cgroupfs" if merged else "")
     version = re.search(r"(?m)^version\s*=\s*(\d+)", own)
     return {
         "running": bool(daemon.pid),
@@ -82,8 +82,8 @@ def _containerd(_daemons: Mapping[str, Process]) -> dict[str, Any]:
         "config": daemon.config if own else "",
         "config_version": int(version.group(1)) if version else 1 if own.strip() else 0,
         "config_readable": bool(merged) if own else None,
-        "sandbox": found["sandbox"],
-        "root": found.get("root") or "/var/lib/containerd",
+        "sandbox": settings["sandbox"],
+        "root": settings.get("root") or "/var/lib/containerd",
     }
 
 

@@ -40,10 +40,10 @@ _CLOCK_UNSYNCHRONISED = 5  # TIME_ERROR of adjtimex(2)
 
 def look_os() -> dict[str, Any]:
     """As os-release says; only VERSION and the release file name the service pack of openEuler."""
-    found = assignments(read("/etc/os-release") or read("/usr/lib/os-release"))
+    fields = assignments(read("/etc/os-release") or read("/usr/lib/os-release"))
     release = next((text for text in map(read, ("/etc/openEuler-release", "/etc/system-release")) if text), "")
     names = {"id": "ID", "like": "ID_LIKE", "version_id": "VERSION_ID", "version": "VERSION", "name": "PRETTY_NAME"}
-    return {**{key: found.get(name, "") for key, name in names.items()}, "release_file": release.strip()}
+    return {**{key: fields.get(name, "") for key, name in names.items()}, "release_file": release.strip()}
 
 
 def look_machine() -> dict[str, Any]:
@@ -98,15 +98,15 @@ def _active_zones() -> tuple[dict[str, list[str]], str]:
 
 def zones_of(text: str) -> dict[str, list[str]]:
     """Active zones to their sources, as `firewall-cmd --get-active-zones` lists them."""
-    found: dict[str, list[str]] = {}
+    zones: dict[str, list[str]] = {}
     zone = ""
     for line in text.splitlines():
         if line and not line[0].isspace():
             zone = line.split()[0]
-            found[zone] = []
+            zones[zone] = []
         elif zone and line.strip().startswith("sources:"):
-            found[zone] = line.partition(":")[2].split()
-    return found
+            zones[zone] = line.partition(":")[2].split()
+    return zones
 
 
 def look_swap() -> dict[str, Any]:

@@ -56,14 +56,14 @@ MOST_CHARACTERS = 2000
 def look(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """All parts, and why some are missing."""
     troubles: dict[str, str] = {}
-    found: dict[str, Any] = {"troubles": troubles}
+    facts: dict[str, Any] = {"troubles": troubles}
 
     def add(name: str, part: Any, *given: Any) -> Any:
         try:
-            found[name] = part(*given)
+            facts[name] = part(*given)
         except Exception as error:  # noqa: BLE001  one part that breaks must not hide the others
             troubles[name] = f"{type(error).__name__}: {error}"[:MOST_CHARACTERS]
-        return found.get(name) or {}
+        return facts.get(name) or {}
 
     add("os", look_os)
     add("machine", look_machine)
@@ -84,7 +84,7 @@ def look(arguments: Mapping[str, Any]) -> dict[str, Any]:
     add("proxies", look_proxies, daemons)
     add("networks", look_networks, daemons)
     add("time", look_time, daemons)
-    return found
+    return facts
 
 
 def main() -> None:

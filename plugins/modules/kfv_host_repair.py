@@ -242,8 +242,8 @@ def restore_swap(repairer: Repairer) -> None:
 def commented(text: str, wrong: Any) -> tuple[str, list[str]]:
     """The text with a marker before each wrong line, and those lines as they were."""
     lines = text.splitlines(keepends=True)
-    found = [line.rstrip("\n") for line in lines if not line.lstrip().startswith("#") and wrong(line)]
-    return "".join(f"{MARKER}{line}" if line.rstrip("\n") in found else line for line in lines), found
+    active = [line.rstrip("\n") for line in lines if not line.lstrip().startswith("#") and wrong(line)]
+    return "".join(f"{MARKER}{line}" if line.rstrip("\n") in active else line for line in lines), active
 
 
 def uncomment(repairer: Repairer, path: str, recorded: list[str]) -> None:

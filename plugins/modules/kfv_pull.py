@@ -58,8 +58,8 @@ def pull(runtime: NodeRuntime, name: str, options: Mapping[str, Any]) -> dict[st
 def authorization(name: str, logins: Sequence[Mapping[str, str]]) -> str:
     """Base64 of user and password for the registry in a complete reference; empty without a login for it."""
     host = name.partition("/")[0]
-    found = next((f"{item['username']}:{item['password']}" for item in logins if item["registry"] == host), "")
-    return base64.b64encode(found.encode()).decode()
+    login = next((f"{item['username']}:{item['password']}" for item in logins if item["registry"] == host), "")
+    return base64.b64encode(login.encode()).decode()
 
 
 def pull_all(

@@ -64,11 +64,11 @@ def _existing(path: str) -> str:
 def _stat(path: str) -> dict[str, Any]:
     """Kind, owner and mode; a symbolic link is not followed."""
     try:
-        found = Path(path).lstat()
+        status = Path(path).lstat()
     except OSError:
         return {"kind": "absent", "uid": None, "gid": None, "mode": None}
-    kind = "directory" if stat.S_ISDIR(found.st_mode) else "link" if stat.S_ISLNK(found.st_mode) else "other"
-    return {"kind": kind, "uid": found.st_uid, "gid": found.st_gid, "mode": f"{stat.S_IMODE(found.st_mode):04o}"}
+    kind = "directory" if stat.S_ISDIR(status.st_mode) else "link" if stat.S_ISLNK(status.st_mode) else "other"
+    return {"kind": kind, "uid": status.st_uid, "gid": status.st_gid, "mode": f"{stat.S_IMODE(status.st_mode):04o}"}
 
 
 def entries(path: str) -> dict[str, Any]:
@@ -105,25 +105,25 @@ def desired(path: str, directories: Sequence[Mapping[str, Any]]) -> list[tuple[s
     Directories of volumes are not: their consumers may have changed them.
     """
     parents = [(str(above), 0, 0, PARENT_MODE, False) for above in Path(path).parents if above.name]
-    found = [*reversed(parents), (path, 0, 0, BASE_MODE, True)]
+    entries = [*reversed(parents), (path, 0, 0, BASE_MODE, True)]
     for item in directories:
         folder = str(Path(item["path"]).parent)
-        if (folder, 0, 0, BASE_MODE, True) not in found:
-            found.append((folder, 0, 0, BASE_MODE, True))
-        found.append((item["path"], item["uid"], item["gid"], int(item["mode"], 8), False))
-    return found
+        if (folder, 0, 0, BASE_MODE, True) not in entries:
+            entries.append((folder, 0, 0, BASE_MODE, True))
+        entries.append((item["path"], item["uid"], item["gid"], int(item["mode"], 8), False))
+    return entries
 
 
 def make(path: str, directories: Sequence[Mapping[str, Any]], *, check: bool) -> tuple[list[str], dict[str, str]]:
     """Create or correct directories, unless `check`; returns those, and their owners and modes before and after."""
     made, before, after = [], [], []
     for each, uid, gid, mode, strict in desired(path, directories):
-        found = _stat(each)
-        right = (found["uid"], found["gid"], found["mode"]) == (uid, gid, f"{mode:04o}")
-        if right or (found["kind"] != "absent" and not strict):
+        state = _stat(each)
+        right = (state["uid"], state["gid"], state["mode"]) == (uid, gid, f"{mode:04o}")
+        if right or (state["kind"] != "absent" and not strict):
             continue
         made.append(each)
-        was = "absent" if found["kind"] == "absent" else f"{found['uid']}:{found['gid']} {found['mode']}"
+        was = "absent" if state["kind"] == "absent" else f"{state['uid']}:{state['gid']} {state['mode']}"
         before.append(f"{each} {was}\n")
         after.append(f"{each} {uid}:{gid} {mode:04o}\n")
         if not check:
@@ -162,20 +162,20 @@ def label(module: AnsibleModule, path: str) -> dict[str, Any]:
     _require_programs(module, mode, path)
     pattern = selinux.pattern_of(path)
     rule = selinux.rule_type(_output(module, "semanage", "fcontext", "-l", "-C", "-n"), pattern)
-    found = selinux.label_of(path)
+    label = selinux.label_of(path)
     if rule != TYPE and not module.check_mode:
         _output(module, "semanage", "fcontext", "-m" if rule else "-a", "-t", TYPE, pattern)
     dry = ["-n"] if module.check_mode else []
     lines = _output(module, "restorecon", "-R", "-v", *dry, path) if Path(path).is_dir() else ""
     relabelled = sum("elabel" in line for line in lines.splitlines())
     if module.check_mode and rule != TYPE:
-        relabelled = max(relabelled, int(found != TYPE))  # a dry run goes by the rules of now
+        relabelled = max(relabelled, int(label != TYPE))  # a dry run goes by the rules of now
     return {
         "changed": rule != TYPE or relabelled > 0,
         "mode": mode,
         "relabelled": relabelled,
         "diff": {
-            "before": f"rule {rule or 'none'}, label {found or 'none'}\n",
+            "before": f"rule {rule or 'none'}, label {label or 'none'}\n",
             "after": f"rule {TYPE}, label {TYPE}\n",
         },
     }
@@ -211,9 +211,9 @@ def main() -> None:
         module.exit_json(**label(module, path))
     try:
         if module.params["step"] == "measure":
-            found = measure(path, directories, may_write=not module.check_mode)
+            measured = measure(path, directories, may_write=not module.check_mode)
             unmade, _ = make(path, directories, check=True)
-            module.exit_json(changed=False, directory=found, unmade=unmade)
+            module.exit_json(changed=False, directory=measured, unmade=unmade)
         made, diff = make(path, directories, check=module.check_mode)
     except OSError as error:
         module.fail_json(

@@ -78,9 +78,9 @@ class Walk:
         self.names: dict[int, int] = {}
         """How many names of a file with several are inside, by inode."""
 
-    def elsewhere(self, found: os.stat_result) -> bool:
+    def elsewhere(self, status: os.stat_result) -> bool:
         """Whether a file has a further name outside of the volume."""
-        return not stat.S_ISDIR(found.st_mode) and self.names.get(found.st_ino, found.st_nlink) < found.st_nlink
+        return not stat.S_ISDIR(status.st_mode) and self.names.get(status.st_ino, status.st_nlink) < status.st_nlink
 
     def entries(self) -> Iterator[Entry]:
         """Directories come before their entries. An entry that has disappeared is skipped."""
@@ -98,16 +98,16 @@ class Walk:
                 self.incomplete = f"more than {self.most} entries"
                 return
             try:
-                found = os.stat(name, dir_fd=handle, follow_symlinks=False)
+                status = os.stat(name, dir_fd=handle, follow_symlinks=False)
             except FileNotFoundError:
                 continue
             self.looked += 1
-            if found.st_dev != self.device or stat.S_ISCHR(found.st_mode) or stat.S_ISBLK(found.st_mode):
+            if status.st_dev != self.device or stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode):
                 self.left_alone += 1
                 continue
-            yield Entry(handle, name, found)
-            if stat.S_ISDIR(found.st_mode):
-                yield from self._inside(Entry(handle, name, found), depth)
+            yield Entry(handle, name, status)
+            if stat.S_ISDIR(status.st_mode):
+                yield from self._inside(Entry(handle, name, status), depth)
 
     def _inside(self, entry: Entry, depth: int) -> Iterator[Entry]:
         if depth >= MOST_DEPTH:
@@ -124,25 +124,25 @@ class Walk:
             os.close(handle)
 
 
-def is_wrong(found: os.stat_result, uid: int | None, gids: list[int]) -> bool:
+def is_wrong(status: os.stat_result, uid: int | None, gids: list[int]) -> bool:
     """Whether an entry belongs to another user or group than the consumer's."""
-    return (uid is not None and found.st_uid != uid) or (bool(gids) and found.st_gid not in gids)
+    return (uid is not None and status.st_uid != uid) or (bool(gids) and status.st_gid not in gids)
 
 
-def owner_of(found: os.stat_result, uid: int | None, gids: list[int]) -> tuple[int, int]:
+def owner_of(status: os.stat_result, uid: int | None, gids: list[int]) -> tuple[int, int]:
     """Uid and gid for chown; -1 leaves one as it is."""
-    return (-1 if uid is None else uid, gids[0] if gids and found.st_gid not in gids else -1)
+    return (-1 if uid is None else uid, gids[0] if gids and status.st_gid not in gids else -1)
 
 
 def count(walk: Walk, volume: dict[str, Any]) -> dict[str, Any]:
     """Count entries, and those of other owners; changes nothing."""
     own, strange = os.fstat(walk.top), []
     for entry in walk.entries():
-        found = entry.found
-        if found.st_nlink > 1 and not stat.S_ISDIR(found.st_mode):
-            walk.names[found.st_ino] = walk.names.get(found.st_ino, 0) + 1
-        if is_wrong(found, volume["uid"], volume["gids"]):
-            strange.append(found)
+        status = entry.found
+        if status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
+            walk.names[status.st_ino] = walk.names.get(status.st_ino, 0) + 1
+        if is_wrong(status, volume["uid"], volume["gids"]):
+            strange.append(status)
     elsewhere = sum(map(walk.elsewhere, strange))
     wrong = len(strange) - elsewhere + is_wrong(own, volume["uid"], volume["gids"])
     return {
@@ -234,11 +234,11 @@ def main() -> None:
     module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
     given, check = module.params, module.check_mode
     below = os.path.normpath(given["below"])
-    found = [one(item, below, given["most"], asked=given["repair"], check=check) for item in given["volumes"]]
-    touched = [item for item in found if item["closed"] or item["given"]]
+    results = [one(item, below, given["most"], asked=given["repair"], check=check) for item in given["volumes"]]
+    touched = [item for item in results if item["closed"] or item["given"]]
     before = "".join(f"{item['name']}: {item['wrong']} of others, mode {item['mode']}\n" for item in touched)
     after = "".join(f"{item['name']}: {left(item)} of others, mode {mode_after(item)}\n" for item in touched)
-    module.exit_json(changed=bool(touched), volumes=found, diff={"before": before, "after": after})
+    module.exit_json(changed=bool(touched), volumes=results, diff={"before": before, "after": after})
 
 
 if __name__ == "__main__":

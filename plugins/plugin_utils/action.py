@@ -81,8 +81,8 @@ class Action(ActionBase):
     @property
     def groups(self) -> dict[str, list[str]]:
         """Names of the inventory's hosts by group."""
-        found: dict[str, list[str]] = plain(self._task_vars["groups"])
-        return found
+        groups: dict[str, list[str]] = plain(self._task_vars["groups"])
+        return groups
 
     def variables_of(self, host: str) -> Variables:
         """Variables of another host, templated for it; unlike Ansible's own they may name further hosts' variables."""

@@ -94,16 +94,16 @@ def _tags(playbooks: tuple[str, ...]) -> frozenset[str] | None:
     """The tags of all tasks of these playbooks; None if some are only known during the run."""
     loader = DataLoader()
     variables = VariableManager(loader=loader, inventory=InventoryManager(loader=loader, parse=False))
-    found: set[str] = set()
+    tags: set[str] = set()
     for name in playbooks:
         named = _get_collection_playbook_path(name)
         for play in Playbook.load(named[1] if named else name, variable_manager=variables, loader=loader).get_plays():
-            found |= {*play.tags}
+            tags |= {*play.tags}
             for task in _tasks(play.compile()):
                 if _is_open(task):
                     return None
-                found |= {*task.tags}
-    return None if any("{{" in tag for tag in found) else frozenset(found - {*_SPECIAL})
+                tags |= {*task.tags}
+    return None if any("{{" in tag for tag in tags) else frozenset(tags - {*_SPECIAL})
 
 
 def _tasks(blocks: Iterable[Block | Task]) -> Iterator[Task]:

@@ -22,7 +22,7 @@ from kubeflow_volcano.cluster.applied_objects import Brought
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.progress import to_stderr
 from kubeflow_volcano.rollout.desired import render_upstream
-from kubeflow_volcano.rollout.others.owners import brought_uids
+from kubeflow_volcano.rollout.existing.owners import brought_uids
 from kubeflow_volcano.rollout.run import engine_for
 from kubeflow_volcano.rollout.state.inventory import write_inventory
 from kubeflow_volcano.rollout.state.store import ensure_namespace

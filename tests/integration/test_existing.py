@@ -18,7 +18,7 @@ from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout import run
 from kubeflow_volcano.rollout.desired import desired
-from kubeflow_volcano.rollout.others.needs import unmet_needs
+from kubeflow_volcano.rollout.existing.needs import unmet_needs
 from kubeflow_volcano.rollout.requirements.cluster_domain import unmet_domain
 from kubeflow_volcano.rollout.scope import Scope
 from kubeflow_volcano.rollout.settings.settings import parse as parse_settings

@@ -123,18 +123,18 @@ def test_a_component_goes_and_what_others_need_stays(cluster: Cluster, planted: 
     staying = {Ref.of(obj) for obj in (SPACE, CLAIM, WIDGETS)}
 
     foretold = run(cluster, check=True)
-    assert set(foretold.of(Action.REMOVED)) == going
+    assert set(foretold.with_action(Action.REMOVED)) == going
     assert {item.ref for item in foretold.kept} == staying
     assert all(cluster.get(ref) for ref in going)
 
     done = run(cluster)
     assert not done.problems
-    assert set(done.of(Action.REMOVED)) == going
+    assert set(done.with_action(Action.REMOVED)) == going
     assert not any(cluster.get(ref) for ref in going)
     assert {item.ref for item in done.kept} == staying
     assert {ref: version(cluster, ref) for ref in planted} == planted
 
-    assert done.of(Action.CHANGED) == [Ref.of(SHARED)]
+    assert done.with_action(Action.CHANGED) == [Ref.of(SHARED)]
     given_back = (cluster.get(Ref.of(SHARED)) or {})["metadata"]
     assert given_back["labels"].keys() >= {"team"}
     assert GROUP not in given_back["labels"]
@@ -147,7 +147,7 @@ def test_a_component_goes_and_what_others_need_stays(cluster: Cluster, planted: 
     cluster.delete(Ref.of(THEIRS[1]), uid=planted[Ref.of(THEIRS[1])][0])
     last = run(cluster, uninstall_data=[str(Ref.of(CLAIM))], uninstall_wait_seconds=60)
     assert (last.problems, last.kept) == ((), ())
-    assert set(last.of(Action.REMOVED)) == staying
+    assert set(last.with_action(Action.REMOVED)) == staying
     assert COMPONENT not in read_inventory(cluster)
     assert not run(cluster).changed
 

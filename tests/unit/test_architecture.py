@@ -89,7 +89,7 @@ FLOORS: Mapping[str, Sequence[set[str]]] = {
         {"bundle", "hints"},
         {"settings"},
         {"images", "manifests", "state"},
-        {"account", "others", "queues", "storage"},
+        {"account", "existing", "queues", "storage"},
         {"access", "gang", "people"},
         {"patches"},
         {"scope", "desired", "requirements", "way_in"},

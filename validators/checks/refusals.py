@@ -65,8 +65,8 @@ def interruption(text: str) -> Outcome:
 
 
 def _causes(text: str) -> tuple[Cause, ...]:
-    found = named_in(text) | taints_in(text)
-    return (found,) if found else ()
+    causes = named_in(text) | taints_in(text)
+    return (causes,) if causes else ()
 
 
 def not_tried(failure: tuple[str, str]) -> Outcome:

@@ -94,8 +94,8 @@ def _section(item: Check) -> str:
 
 
 def _link(id_: str) -> str:
-    (found,) = (item for item in ALL_CHECKS if item.id == id_)
-    return f"[{found.id} {found.slug}](#{anchor(found.id, found.slug)})"
+    (named,) = (item for item in ALL_CHECKS if item.id == id_)
+    return f"[{named.id} {named.slug}](#{anchor(named.id, named.slug)})"
 
 
 def _properties(item: Check, name: Callable[[str], str], code: Callable[[str], str]) -> Iterator[str]:

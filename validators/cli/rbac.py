@@ -137,10 +137,10 @@ def _policies(rules: Iterable[Rule]) -> Iterator[Object]:
         yield {"apiGroups": [group], "resources": plurals, **named, "verbs": list(allowed)}
 
 
-def _what_for(found: Mapping[str, Mapping[Rule, Sequence[str]]]) -> Iterator[str]:
+def _what_for(rights: Mapping[str, Mapping[Rule, Sequence[str]]]) -> Iterator[str]:
     """Comments that say which checks need which rule."""
     yield "# What each right is for, by check:"
-    for where, rules in found.items():
+    for where, rules in rights.items():
         if rules:
             yield f"# - in {f'namespace {where}' if where else 'all namespaces'}"
         for rule, ids in sorted(rules.items(), key=lambda item: (item[0].plural_group, item[0].verb, item[0].names)):

@@ -38,10 +38,10 @@ def support_bundle(parsed: argparse.Namespace) -> str:
             Problem(f"--namespace {', '.join(absent)}.", "namespaces of this cluster.", "correct the name.")
         )
     namespaces = tuple(dict.fromkeys((*sorted(platform_namespaces() & known), *parsed.namespace)))
-    found = gather(cluster, namespaces, taken=f"{now:%Y-%m-%dT%H:%M:%SZ}", progress=to_stderr())
-    files = found.files | reports_in(parsed.report_dir)
+    gathered = gather(cluster, namespaces, taken=f"{now:%Y-%m-%dT%H:%M:%SZ}", progress=to_stderr())
+    files = gathered.files | reports_in(parsed.report_dir)
     write(files, target, taken=int(now.timestamp()))
-    lacking = f"; {counted(len(found.lacking), 'thing')} could not be had (lacking.txt)" if found.lacking else ""
+    lacking = f"; {counted(len(gathered.lacking), 'thing')} could not be had (lacking.txt)" if gathered.lacking else ""
     return (
         f"{target}: {counted(len(files), 'file')} from {counted(len(namespaces), 'namespace')}{lacking}.\n"
         "Values of environment variables and what looks like a credential are hidden, Secrets are not in it. Names of "

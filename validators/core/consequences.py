@@ -42,9 +42,14 @@ def blocked(by: tuple[str, ...], outcomes: Mapping[str, Outcome]) -> Outcome:
 def not_applicable(check: Check, outcomes: Mapping[str, Outcome], waived: Mapping[str, str]) -> Outcome | None:
     """A skip where a required check was skipped because it does not apply; None where none was."""
     for id_ in check.requires:
-        found = outcomes.get(id_)
-        if id_ not in waived and found and found.status is Status.SKIP and found.reason not in {REASON, NOT_NEEDED}:
-            return skipped(found.reason, found.message)
+        outcome = outcomes.get(id_)
+        if (
+            id_ not in waived
+            and outcome
+            and outcome.status is Status.SKIP
+            and outcome.reason not in {REASON, NOT_NEEDED}
+        ):
+            return skipped(outcome.reason, outcome.message)
     return None
 
 

@@ -113,7 +113,7 @@ def expect(
     Raises:
         InvalidInput: an unknown release, profile, component or version.
     """
-    found = read.load_release(release)
+    loaded = read.load_release(release)
     images = {**images_of_release(release)}
     given = {
         "volcano": volcano_version,
@@ -122,12 +122,12 @@ def expect(
     }
     for outside, version in given.items():
         images |= images_outside(outside, version) if version else {}
-    volcano_version = volcano_version or found.volcano_versions[0]
-    local_path_version = local_path_version or found.local_path_version
+    volcano_version = volcano_version or loaded.volcano_versions[0]
+    local_path_version = local_path_version or loaded.local_path_version
     own_storage = storage_mode != "local_path"
     unneeded = [name for name, is_not in (("local-path", own_storage), ("volcano", gang_scheduler == "none")) if is_not]
     parts = read.components(
-        found,
+        loaded,
         profile,
         {
             "volcano": volcano_version,
@@ -139,13 +139,13 @@ def expect(
         unneeded=unneeded,
         instead={"volcano": gang_scheduler} if gang_scheduler in gangs.GANG_SCHEDULERS else {},
     )
-    kept = read.with_own_parts(found, existing)
+    kept = read.with_own_parts(loaded, existing)
     chosen = [item for item in parts if not (own_storage and item.name == "local-path")]
     workloads = {ref: item.name for item in chosen for ref in item.workloads}
     ranges = {version: read.load_component("volcano", version).kubernetes for version in read.versions_of("volcano")}
     return Expectations(
-        release=found.version,
-        kubernetes=found.kubernetes,
+        release=loaded.version,
+        kubernetes=loaded.kubernetes,
         volcano_version=volcano_version,
         volcano_kubernetes={version: bounds for version, bounds in ranges.items() if bounds},
         operator_version=operator_version,
@@ -174,7 +174,7 @@ def _is_needed(crd: str, component: str, existing: Collection[str]) -> bool:
 
 def releases_of(images: Iterable[str]) -> tuple[str, ...]:
     """Releases, oldest first, whose operator has one of these images."""
-    versions = {found for image in images if (found := version_of_image(image) or _trainer_version(image))}
+    versions = {version for image in images if (version := version_of_image(image) or _trainer_version(image))}
     return tuple(name for name in read.releases() if read.load_release(name).operator_version in versions)
 
 

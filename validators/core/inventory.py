@@ -73,5 +73,5 @@ class Inventory:
     def cidrs(self, of: str) -> tuple[str, ...]:
         """CIDRs of `services` or `pods` by the control plane's arguments, else by the cluster; empty where unknown."""
         known = [getattr(host.facts.networks, of) for host in self.reached if host.facts and host.facts.networks]
-        found = [text.strip() for words in known for text in words.split(",") if text.strip()]
-        return tuple(dict.fromkeys(found)) or self.networks.get(of, ())
+        texts = [text.strip() for words in known for text in words.split(",") if text.strip()]
+        return tuple(dict.fromkeys(texts)) or self.networks.get(of, ())

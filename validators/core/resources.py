@@ -63,10 +63,10 @@ class Resource(str):
     def __new__(cls, api_version: str, kind: str, plural: str, *, namespace: str = "", steady: bool = False) -> Self:
         """One kind of the API version `api_version`."""
         rule = Rule("list", group_of(api_version), plural, namespace)
-        found = super().__new__(cls, rule.plural_group)
-        found.api_version, found.kind, found.namespace, found.steady = api_version, kind, namespace, steady
-        found.listing = rule
-        return found
+        resource = super().__new__(cls, rule.plural_group)
+        resource.api_version, resource.kind, resource.namespace, resource.steady = api_version, kind, namespace, steady
+        resource.listing = rule
+        return resource
 
 
 APISERVICES = Resource("apiregistration.k8s.io/v1", "APIService", "apiservices", steady=True)

@@ -131,13 +131,13 @@ def _without_trouble(facts: Facts, kinds: tuple[str, ...], reason: str, expected
 
 def _troubles(facts: Facts, kinds: tuple[str, ...]) -> dict[str, list[str]]:
     """Each reason with its hosts: explained where its message is known, else in Ansible's words."""
-    found: dict[str, list[str]] = {}
+    troubles: dict[str, list[str]] = {}
     for host in inventory_of(facts).hosts:
         if host.trouble and host.trouble.kind in kinds:
             understood = trouble(host.trouble.message, reached=False)
             message = understood.found if understood else host.trouble.message
-            found.setdefault(message.rstrip("."), []).append(host.name)
-    return found
+            troubles.setdefault(message.rstrip("."), []).append(host.name)
+    return troubles
 
 
 def _broken(broken: dict[str, list[str]], reason: str, expected: str, todo: str) -> Outcome:

@@ -50,33 +50,33 @@ def cgroup_version(facts: Facts) -> Outcome:
 
 
 def _version(facts: HostFacts, planned: str) -> Iterator[Finding]:
-    found: Cgroup = facts.need("cgroup")
-    if found.version == 0:
+    cgroup: Cgroup = facts.need("cgroup")
+    if cgroup.version == 0:
         yield unjudged("no cgroups are mounted", todo="mount /sys/fs/cgroup.")
         return
-    if missing := sorted(_NEEDED - set(found.controllers)):
+    if missing := sorted(_NEEDED - set(cgroup.controllers)):
         yield failing(
             "ControllerMissing",
-            f"cgroup v{found.version} without {', '.join(missing)}",
+            f"cgroup v{cgroup.version} without {', '.join(missing)}",
             todo="remove cgroup_disable from the kernel's command line.",
         )
-    elif found.version == _V2 and "cpu" not in found.delegated and _should_delegate(facts, found):
-        realtime = "; a realtime process outside of the root group prevents that" if found.realtime_groups else ""
+    elif cgroup.version == _V2 and "cpu" not in cgroup.delegated and _should_delegate(facts, cgroup):
+        realtime = "; a realtime process outside of the root group prevents that" if cgroup.realtime_groups else ""
         running = bool(facts.kubelet and facts.kubelet.running)
         yield (failing if running else warning)(
             "CpuNotDelegated",
             f"cgroup v2, but its cpu controller is not enabled below the root{realtime}",
             todo="stop that process (`ps -eLo pid,cls,comm | grep -E 'RR|FF'`), then restart the kubelet.",
         )
-    elif found.version == 1 and is_at_least(kubernetes_version(facts, planned), _REFUSES_V1):
+    elif cgroup.version == 1 and is_at_least(kubernetes_version(facts, planned), _REFUSES_V1):
         yield _refused(facts)
     else:
-        yield passing(f"cgroup v{found.version}")
+        yield passing(f"cgroup v{cgroup.version}")
 
 
-def _should_delegate(facts: HostFacts, found: Cgroup) -> bool:
+def _should_delegate(facts: HostFacts, cgroup: Cgroup) -> bool:
     """Systemd enables the cpu controller when a unit requests it; before a kubelet does, only realtime is a reason."""
-    return bool(found.realtime_groups or (facts.kubelet and facts.kubelet.running))
+    return bool(cgroup.realtime_groups or (facts.kubelet and facts.kubelet.running))
 
 
 def _refused(facts: HostFacts) -> Finding:

@@ -27,8 +27,8 @@ def clock_skew(facts: Facts) -> Outcome:
 
 def _skew(host: Host, facts: HostFacts) -> Iterator[Finding]:
     """The least possible skew: the clock was read at some moment between request and answer."""
-    found: Time = facts.need("time")
-    least, most = found.epoch - host.received, found.epoch - host.sent
+    clock: Time = facts.need("time")
+    least, most = clock.epoch - host.received, clock.epoch - host.sent
     seconds = max(least, -most, 0.0)
     detail = f"{seconds:.0f} s {'ahead' if least > 0 else 'behind'}"
     todo = "start chronyd (`systemctl enable --now chronyd`), and check `chronyc tracking`."
@@ -56,11 +56,11 @@ def clock_kept(facts: Facts) -> Outcome:
 
 
 def _synchronized(facts: HostFacts) -> Iterator[Finding]:
-    found: Time = facts.need("time")
-    if found.synchronised:
-        yield passing(f"synchronized by {found.service or 'the hypervisor'}")
-    elif found.service:
-        text = f"{found.service} is running but not synchronized"
+    clock: Time = facts.need("time")
+    if clock.synchronised:
+        yield passing(f"synchronized by {clock.service or 'the hypervisor'}")
+    elif clock.service:
+        text = f"{clock.service} is running but not synchronized"
         yield warning("NotSynchronised", text, todo="check `chronyc sources`.")
     else:
         todo = "install and start chrony (`dnf install chrony`, `systemctl enable --now chronyd`)."

@@ -36,13 +36,13 @@ def kernel_modules(facts: Facts) -> Outcome:
 
 
 def _modules(facts: HostFacts) -> Iterator[Finding]:
-    found: Modules = facts.need("modules")
+    modules: Modules = facts.need("modules")
     by_state: dict[str, list[str]] = {}
-    for name, state in found.states.items():
-        stays = state != "loaded" or name.replace("-", "_") in found.at_boot
+    for name, state in modules.states.items():
+        stays = state != "loaded" or name.replace("-", "_") in modules.at_boot
         by_state.setdefault(state if stays else "until-boot", []).append(name)
     if unknown := ", ".join(by_state.get("unknown", [])):
-        if found.directory:
+        if modules.directory:
             yield unjudged(f"modules.dep does not list {unknown}")
         else:
             text = f"the files of the running kernel are missing, so the state of {unknown} is unknown"
@@ -59,7 +59,7 @@ def _modules(facts: HostFacts) -> Iterator[Finding]:
     idle = by_state.get("loadable", [])
     both = [*idle, *by_state.get("until-boot", [])]
     if both:
-        later = [name for name in both if name.replace("-", "_") not in found.at_boot]
+        later = [name for name in both if name.replace("-", "_") not in modules.at_boot]
         texts = [f"not loaded: {', '.join(idle)}"] if idle else []
         texts += [f"not loaded at boot: {', '.join(later)}"] if later else []
         yield warning(
@@ -126,12 +126,12 @@ def _relevant(
 
     `bridged`: also bridge settings that the kernel gets with its module.
     """
-    found: Mapping[str, Sysctl] = facts.need("sysctls")
+    sysctls: Mapping[str, Sysctl] = facts.need("sysctls")
     protected = bool(facts.kubelet and facts.kubelet.protect_kernel_defaults)
     for setting in settings:
-        if setting.name not in found:
+        if setting.name not in sysctls:
             raise CannotLookError(f"sysctls: {setting.name} was not read")
-        value = found[setting.name]
+        value = sysctls[setting.name]
         there = bool(value.live) or bridged or not setting.name.startswith("net.bridge.")
         if there and (protected or not setting.only_protected):
             yield setting, value

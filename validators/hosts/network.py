@@ -38,9 +38,9 @@ def mirror_names(facts: Facts) -> Outcome:
 
 
 def _names(facts: HostFacts, mirrors: tuple[str, ...]) -> Iterator[Finding]:
-    found: Mapping[str, Name] = facts.need("names")
+    names: Mapping[str, Name] = facts.need("names")
     for name in mirrors:
-        answer = found.get(name)
+        answer = names.get(name)
         if answer is None or not answer.addresses:
             why = answer.error if answer else "it was not looked up"
             yield failing(
@@ -74,12 +74,12 @@ def _exempt(inventory: Inventory) -> tuple[str, ...]:
 
 
 def _proxies(inventory: Inventory, facts: HostFacts) -> Iterator[Finding]:
-    found: tuple[Proxy, ...] = facts.need("proxies")
-    users = sorted({item.of for item in found if item.name in _PROXIES})
+    proxies: tuple[Proxy, ...] = facts.need("proxies")
+    users = sorted({item.of for item in proxies if item.name in _PROXIES})
     if not users:
         yield passing("no proxy")
     for user in users:
-        own = [item for item in found if item.of == user]
+        own = [item for item in proxies if item.of == user]
         running = [item for item in own if item.where.startswith("process ")]
         current = running or own  # the environment of the running process, else of the next one
         given = ",".join(item.value for item in current if item.name == "NO_PROXY")

@@ -44,10 +44,10 @@ def swap(facts: Facts) -> Outcome:
 
 
 def _swap(facts: HostFacts) -> Iterator[Finding]:
-    found: Swap = facts.need("swap")
-    repairs = ({"kind": "swap"},) if found.devices or found.fstab else ()
-    if found.devices:
-        detail = ", ".join(f"{item.name} {item.kib / 1024**2:.1f} GiB" for item in found.devices)
+    swap: Swap = facts.need("swap")
+    repairs = ({"kind": "swap"},) if swap.devices or swap.fstab else ()
+    if swap.devices:
+        detail = ", ".join(f"{item.name} {item.kib / 1024**2:.1f} GiB" for item in swap.devices)
         if facts.kubelet and facts.kubelet.fail_swap_on is False:
             yield warning(
                 "SwapTolerated",
@@ -64,11 +64,11 @@ def _swap(facts: HostFacts) -> Iterator[Finding]:
             changes=("swapoff -a",),
             repairs=repairs,
         )
-    elif found.fstab or found.units:
+    elif swap.fstab or swap.units:
         yield warning(
             "SwapAfterBoot",
             "swap is off now, but on again after the next boot",
-            detail=", ".join([*(line.split()[0] for line in found.fstab), *found.units]),
+            detail=", ".join([*(line.split()[0] for line in swap.fstab), *swap.units]),
             todo="set preflight_repair: true, which comments out lines of /etc/fstab; mask units by hand.",
             repairs=repairs,
         )
@@ -94,8 +94,8 @@ def disk_space(facts: Facts) -> Outcome:
 
 def _places(inventory: Inventory, host: Host, facts: HostFacts) -> Iterator[tuple[str, Place]]:
     """The directories that matter on this host, by purpose; volumes are on workers only."""
-    found: Mapping[str, Place] = facts.need("paths")
-    for purpose, place in sorted(found.items()):
+    paths: Mapping[str, Place] = facts.need("paths")
+    for purpose, place in sorted(paths.items()):
         if purpose in _WORDS and (purpose != "volumes" or inventory.is_worker(host)):
             yield purpose, place
 

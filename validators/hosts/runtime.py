@@ -227,27 +227,27 @@ def kubelet(facts: Facts) -> Outcome:
 
 
 def _kubelet(facts: HostFacts, server: str) -> Iterator[Finding]:
-    found: Kubelet = facts.need("kubelet")
-    if not found.running:
-        text = f"{found.program} is not running" if found.program else "no kubelet"
+    kubelet: Kubelet = facts.need("kubelet")
+    if not kubelet.running:
+        text = f"{kubelet.program} is not running" if kubelet.program else "no kubelet"
         todo = "join the host to the cluster (kubeadm join), and read `journalctl -u kubelet`."
         if server:
             yield failing("KubeletNotRunning", text, todo=todo)
-        elif found.program:
+        elif kubelet.program:
             yield warning("KubeletNotRunning", text, todo=todo)
         else:
             yield passing("no kubelet, and no cluster yet")
         return
-    if not server or not found.version:
-        yield passing(f"{found.program} {found.version or 'of an unknown version'}")
+    if not server or not kubelet.version:
+        yield passing(f"{kubelet.program} {kubelet.version or 'of an unknown version'}")
         return
-    way = unsupported_skew(found.version, server)
+    way = unsupported_skew(kubelet.version, server)
     if not way:
-        yield passing(f"{found.program} {found.version}, the API server is {server}")
+        yield passing(f"{kubelet.program} {kubelet.version}, the API server is {server}")
     else:
         todo = "upgrade the API server first, then the kubelets, one minor version at a time."
         yield failing(
-            "VersionSkew", f"{found.program} {found.version} is {way} than the API server, {server}", todo=todo
+            "VersionSkew", f"{kubelet.program} {kubelet.version} is {way} than the API server, {server}", todo=todo
         )
 
 

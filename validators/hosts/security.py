@@ -38,21 +38,21 @@ def selinux(facts: Facts) -> Outcome:
 
 
 def _selinux(facts: HostFacts, *, directories: bool) -> Iterator[Finding]:
-    found: SELinux = facts.need("selinux")
-    if found.mode == "enforcing" and directories:
+    selinux: SELinux = facts.need("selinux")
+    if selinux.mode == "enforcing" and directories:
         yield warning(
             "Enforcing",
             "SELinux is enforcing: volumes on the host need the type container_file_t",
             todo="run playbooks/hosts.yml, whose role local_path labels them; checks D6 and D8 verify it.",
         )
-    elif found.configured == "enforcing" != found.mode:
+    elif selinux.configured == "enforcing" != selinux.mode:
         yield warning(
             "EnforcingAfterBoot",
-            f"SELinux is {found.mode} now and will be enforcing after the next boot",
+            f"SELinux is {selinux.mode} now and will be enforcing after the next boot",
             todo="set one mode for both: a volume that works now may fail after a boot.",
         )
     else:
-        yield passing(f"SELinux is {found.mode}")
+        yield passing(f"SELinux is {selinux.mode}")
 
 
 @check("P15", "firewall", severity=Severity.MAJOR)
@@ -75,24 +75,24 @@ def firewall(facts: Facts) -> Outcome:
 
 
 def _firewall(facts: HostFacts, networks: tuple[str, ...]) -> Iterator[Finding]:
-    found: Firewall = facts.need("firewall")
-    for name in found.active:
+    firewall: Firewall = facts.need("firewall")
+    for name in firewall.active:
         if name != "firewalld":
             yield warning(
                 "OtherFirewall",
                 f"the service {name} filters traffic, and its rules were not examined",
                 todo="check that they accept the networks of pods and Services, and the ports in docs/hosts.md.",
             )
-    if "firewalld" not in found.active:
+    if "firewalld" not in firewall.active:
         yield passing("firewalld is not running")
         return
-    accepted = set(found.zones.get(_ACCEPTING, ()))
+    accepted = set(firewall.zones.get(_ACCEPTING, ()))
     missing = [cidr for cidr in networks if cidr not in accepted]
-    flushes = "; a reload would delete the rules of kube-proxy (FlushAllOnReload)" if found.flushes else ""
-    if found.zones_trouble:
+    flushes = "; a reload would delete the rules of kube-proxy (FlushAllOnReload)" if firewall.flushes else ""
+    if firewall.zones_trouble:
         yield warning(
             "ZonesUnknown",
-            f"firewalld is running, and which networks its zones accept is unknown ({found.zones_trouble}){flushes}",
+            f"firewalld is running, and which networks its zones accept is unknown ({firewall.zones_trouble}){flushes}",
             todo=_LOOK_AT_ZONE,
         )
     elif missing:

@@ -41,20 +41,20 @@ def operating_system(facts: Facts) -> Outcome:
 
 
 def _operating_system(facts: HostFacts) -> Iterator[Finding]:
-    found: Os = facts.need("os")
-    name = found.name or f"{found.id or 'a system without a name'} {found.version}".strip()
+    system: Os = facts.need("os")
+    name = system.name or f"{system.id or 'a system without a name'} {system.version}".strip()
     kernel = facts.machine.kernel if facts.machine else ""
     todo = "upgrade the host, or waive P4 if this system is known to work."
-    if found.id.lower() != "openeuler":
-        alike = {found.id.lower(), *found.like.lower().split()} & _RHEL_LIKE
+    if system.id.lower() != "openeuler":
+        alike = {system.id.lower(), *system.like.lower().split()} & _RHEL_LIKE
         unknown = warning("UnknownSystem", f"{name} is neither openEuler nor RHEL-like", todo=todo)
         yield passing(name, kernel) if alike else unknown
         return
-    pack = re.search(r"SP(\d+)", f"{found.version} {found.release_file}")
-    if found.version_id not in _KNOWN:
+    pack = re.search(r"SP(\d+)", f"{system.version} {system.release_file}")
+    if system.version_id not in _KNOWN:
         yield warning("UnknownRelease", f"{name} is not 22.03 or 24.03", todo=todo)
-    elif int(pack.group(1) if pack else 0) < _KNOWN[found.version_id]:
-        yield warning("OldServicePack", f"{name} is older than SP{_KNOWN[found.version_id]}", todo=todo)
+    elif int(pack.group(1) if pack else 0) < _KNOWN[system.version_id]:
+        yield warning("OldServicePack", f"{name} is older than SP{_KNOWN[system.version_id]}", todo=todo)
     else:
         yield passing(name, kernel)
 

@@ -79,8 +79,8 @@ class Template:
     @property
     def word(self) -> str:
         """A word that every text of this template contains, the longest; empty if it has none."""
-        found = [word for literal in self.literals for word in _WHOLE_WORDS.findall(f"{_CUT}{literal}{_CUT}")]
-        return max(found, key=len, default="")
+        words = [word for literal in self.literals for word in _WHOLE_WORDS.findall(f"{_CUT}{literal}{_CUT}")]
+        return max(words, key=len, default="")
 
     def match(self, text: str) -> dict[str, str] | None:
         """Values of the placeholders with which the template is `text`; None if it is not.
@@ -98,11 +98,11 @@ class Template:
         for number, literal in enumerate(middle, start=1):
             # Names of hosts contain no colon; what is found on them may.
             find = text.rfind if self.names[number].startswith("host") else text.find
-            found = find(literal, start, end)
-            if found < 0:
+            position = find(literal, start, end)
+            if position < 0:
                 return None
-            values.append(text[start:found])
-            start = found + len(literal)
+            values.append(text[start:position])
+            start = position + len(literal)
         values.append(text[start:end])
         pairs = dict(zip(self.names, values, strict=True))
         return pairs if all(_may_be(name, value) for name, value in pairs.items()) else None
@@ -135,10 +135,10 @@ class Catalog:
 
     @cached_property
     def _by_word(self) -> Mapping[str, Sequence[int]]:
-        found: dict[str, list[int]] = {}
+        by_word: dict[str, list[int]] = {}
         for number, (template, _) in enumerate(self.templates):
-            found.setdefault(template.word, []).append(number)
-        return found
+            by_word.setdefault(template.word, []).append(number)
+        return by_word
 
     def candidates(self, text: str) -> Iterator[tuple[Template, str]]:
         """Templates that share a word with the text, the heaviest first."""
@@ -162,9 +162,9 @@ def catalog_of(language: str) -> Catalog:
     labels: dict[str, str] = {}
     texts: dict[str, str] = {}
     for name, english, translation in _entries(language):
-        found = labels if name == _LABELS else texts
+        target = labels if name == _LABELS else texts
         key, words = (english, translation) if name == _LABELS else (english.rstrip(_END), translation.rstrip(_END))
-        if found.setdefault(key, words) != words:
+        if target.setdefault(key, words) != words:
             raise ValueError(f"{language}/{name}: two translations of {english!r}")
     templates = [(Template.of(english), translation) for english, translation in texts.items()]
     with_values = sorted((pair for pair in templates if pair[0].names), key=lambda pair: -pair[0].weight)

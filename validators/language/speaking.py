@@ -34,8 +34,8 @@ def say(label: str, **values: Any) -> str:
 
 def counted(number: int, noun: str, plural: str = "") -> str:
     """A number with its noun: `1 image`, `2 images`; the label of other languages is `{number} images`."""
-    found = catalog_of(_LANGUAGE.get()).labels.get(f"{{number}} {plural or f'{noun}s'}")
-    return found.format(number=number) if found else counted_in_english(number, noun, plural)
+    label = catalog_of(_LANGUAGE.get()).labels.get(f"{{number}} {plural or f'{noun}s'}")
+    return label.format(number=number) if label else counted_in_english(number, noun, plural)
 
 
 def translated(text: str) -> str:

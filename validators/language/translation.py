@@ -52,8 +52,8 @@ def _translated(text: str, catalog: Catalog, depth: int, missing: Callable[[str]
     start = 0
     while start < len(sentences):
         for end in range(min(len(sentences), start + _LONGEST), start, -1):
-            if found := _found(" ".join(sentences[start:end]), catalog, depth):
-                parts.append(found)
+            if translated := _found(" ".join(sentences[start:end]), catalog, depth):
+                parts.append(translated)
                 start = end
                 break
         else:
@@ -79,9 +79,9 @@ def _listed(text: str, catalog: Catalog, depth: int) -> str | None:
         return None
     for separator, joint in _LISTS:
         items = text.split(separator)
-        found = [_found(item, catalog, depth + 1) for item in items] if len(items) > 1 else []
-        if found and all(found):
-            return joint.join(item or "" for item in found)
+        translations = [_found(item, catalog, depth + 1) for item in items] if len(items) > 1 else []
+        if translations and all(translations):
+            return joint.join(item or "" for item in translations)
     return None
 
 
@@ -112,8 +112,8 @@ def _value(name: str, value: str, catalog: Catalog, depth: int) -> str | None:
 
     None if it is neither, but a part of another sentence.
     """
-    if found := _found(value, catalog, depth):
-        return found
+    if translation := _found(value, catalog, depth):
+        return translation
     if name.startswith("finding"):
         return None
     if not name.startswith(("text", "host")):

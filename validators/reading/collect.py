@@ -85,8 +85,8 @@ def _with(cluster: Cluster, facts: Facts, further: Iterable[Fact[Any]]) -> Facts
     further = tuple(further)
     first = [item for item in further if any(item in other.reads for other in further)]
     for group in (first, [item for item in further if item not in first]):
-        found = in_parallel(partial(_fetched, cluster, facts), group, _PARALLEL)
-        facts = replace(facts, found={**facts.found, **dict(zip(group, found, strict=True))})
+        answers = in_parallel(partial(_fetched, cluster, facts), group, _PARALLEL)
+        facts = replace(facts, found={**facts.found, **dict(zip(group, answers, strict=True))})
     return facts
 
 
@@ -148,11 +148,11 @@ def _behind(facts: Facts) -> bool:
         with odd_answers("workloads"):
             if not any(assess(item).state is State.WAIT for items in kinds for item in items):
                 return False
-            found = workloads.issues(facts)
-            live = (facts.get(of_kind[item.ref.kind], item.ref.namespace, item.ref.name) for item in found)
+            issues = workloads.issues(facts)
+            live = (facts.get(of_kind[item.ref.kind], item.ref.namespace, item.ref.name) for item in issues)
             return any(
                 item and not issue.because and assess(item).state is State.WAIT
-                for issue, item in zip(found, live, strict=True)
+                for issue, item in zip(issues, live, strict=True)
             )
     except (ApiError, CannotJudgeError):
         return False  # the checks say why

@@ -139,16 +139,16 @@ def placed(
 
     What every authenticated user may do on any cluster (discovery, /readyz, asking for one's own rights) is not named.
     """
-    found = uses(checks, expectations, probe_namespace=probe_namespace, read_only=read_only)
-    return {where: found[where].keys() for where in found}
+    rights = uses(checks, expectations, probe_namespace=probe_namespace, read_only=read_only)
+    return {where: rights[where].keys() for where in rights}
 
 
 def uses(
     checks: Iterable[Check], expectations: Expectations, *, probe_namespace: str, read_only: bool
 ) -> Mapping[str, Mapping[Rule, Sequence[str]]]:
     """The rules of `placed`, each with the ids of the checks that need it; those of every run have none."""
-    found: defaultdict[str, dict[Rule, list[str]]] = defaultdict(dict)
-    found[""] |= {rule: [] for rule in _ALWAYS}
+    rights: defaultdict[str, dict[Rule, list[str]]] = defaultdict(dict)
+    rights[""] |= {rule: [] for rule in _ALWAYS}
     for check in checks:
         if check.component not in {"", *expectations.components} or (check.probe and read_only):
             continue
@@ -156,14 +156,14 @@ def uses(
             left_out = _of_the_other_mode(rule, probe_namespace) if check.probe else read_only and _is_dry_run(rule)
             if not left_out:
                 for where in _places(rule, check, expectations, probe_namespace):
-                    users = found[where].setdefault(replace(rule, namespace=""), [])
+                    users = rights[where].setdefault(replace(rule, namespace=""), [])
                     if check.id not in users and rule not in _ALWAYS:
                         users.append(check.id)
-    everywhere = found[""]
-    for where, rules in found.items():
+    everywhere = rights[""]
+    for where, rules in rights.items():
         for rule in [item for item in rules if where and item in everywhere]:
             everywhere[rule] += [id_ for id_ in rules.pop(rule) if id_ not in everywhere[rule]]
-    return dict(sorted(found.items()))
+    return dict(sorted(rights.items()))
 
 
 def _places(rule: Rule, check: Check, expectations: Expectations, probe_namespace: str) -> Collection[str]:
@@ -239,11 +239,11 @@ def missing_for_reading(
             unasked = of_snapshot or rule.namespace in _UNASKED or of_others
             if not unasked and not (read_only and _is_dry_run(rule)):
                 wanted[_where(rule, item, namespace)].add(rule)
-    found: dict[str, Unread] = {}
+    missing: dict[str, Unread] = {}
     for where, rules in wanted.items():
         answers = allowed(cluster, sorted(rules, key=str), namespace=where)
-        found |= {str(rule): _forbidden([rule], rule.namespace or where) for rule, yes in answers.items() if not yes}
-    return found
+        missing |= {str(rule): _forbidden([rule], rule.namespace or where) for rule, yes in answers.items() if not yes}
+    return missing
 
 
 def _is_among(rule: Rule, rights: Mapping[str, AbstractSet[Rule]]) -> bool:

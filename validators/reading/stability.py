@@ -128,8 +128,8 @@ def _ref(pod: Object) -> Ref:
 
 def _ready(pod: Object) -> Object | None:
     """The pod's condition Ready where it is true."""
-    found = pod.get("status", {}).get("conditions") or ()
-    return next((item for item in found if item["type"] == "Ready" and item["status"] == "True"), None)
+    entries = pod.get("status", {}).get("conditions") or ()
+    return next((item for item in entries if item["type"] == "Ready" and item["status"] == "True"), None)
 
 
 def _turned(before: Object, now: Object) -> bool:

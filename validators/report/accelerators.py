@@ -47,14 +47,14 @@ def of_node(node: Object, pods: Iterable[Object] | None) -> list[dict[str, Any]]
 
 def totals(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Sums over rows of nodes, by kind: the resource and the model."""
-    found: dict[tuple[str, str], dict[str, Any]] = {}
+    totals: dict[tuple[str, str], dict[str, Any]] = {}
     for node in rows:
         for item in node["accelerators"]:
             start = {**item, "nodes": 0, "simulated": 0, "allocatable": 0, "requested": 0}
-            kind = found.setdefault((item["resource"], item["model"]), start)
+            kind = totals.setdefault((item["resource"], item["model"]), start)
             kind["nodes"] += 1
             kind["simulated"] += node["simulated"]
             kind["allocatable"] += item["allocatable"]
             known = kind["requested"] is not None and item["requested"] is not None
             kind["requested"] = kind["requested"] + item["requested"] if known else None
-    return [found[kind] for kind in sorted(found)]
+    return [totals[kind] for kind in sorted(totals)]

@@ -57,7 +57,7 @@ def compare(before: Mapping[str, Any], checks: list[dict[str, Any]], cluster_uid
     """
     then = {item["id"]: item for item in before["checks"]}
     now = {item["id"]: item for item in checks}
-    found: dict[str, list[dict[str, Any]]] = {key: [] for key in ("new", "fixed", "still", "unjudged")}
+    changes: dict[str, list[dict[str, Any]]] = {key: [] for key in ("new", "fixed", "still", "unjudged")}
     for id_ in (*now, *(id_ for id_ in then if id_ not in now)):
         old, new = then.get(id_), now.get(id_)
         was, is_ = (item["status"] if item else None for item in (old, new))
@@ -68,12 +68,12 @@ def compare(before: Mapping[str, Any], checks: list[dict[str, Any]], cluster_uid
         else:
             continue
         known: Mapping[str, Any] = new or old or {}
-        found[kind].append({"id": id_, "slug": known["slug"], "title": known["title"], "before": was, "now": is_})
+        changes[kind].append({"id": id_, "slug": known["slug"], "title": known["title"], "before": was, "now": is_})
     uids = (before["cluster"]["uid"], cluster_uid)
     return {
         "run": before["run"]["id"],
         "started": before["run"]["started"],
         "verdict": before["summary"]["verdict"],
         "same_cluster": uids[0] == uids[1] if all(uids) else None,
-        **found,
+        **changes,
     }

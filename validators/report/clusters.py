@@ -161,14 +161,14 @@ def _same(judged: Sequence[Judged]) -> list[list[str]]:
 
 def _findings(judged: Sequence[Judged]) -> Iterator[dict[str, Any]]:
     """Findings, the worst status first; a finding of several clusters is listed once."""
-    found: dict[tuple[str, str, tuple[str, ...]], dict[str, Any]] = {}
+    rows: dict[tuple[str, str, tuple[str, ...]], dict[str, Any]] = {}
     for cluster in judged:
         for items in attention(cluster.document) if cluster.document else ():
             first = items[0]
             key = (first["status"], first["message"], tuple(item["id"] for item in items))
-            row = found.setdefault(key, _finding(items))
+            row = rows.setdefault(key, _finding(items))
             row["clusters"].append(text(cluster.name))
-    yield from sorted(found.values(), key=lambda row: ATTENTION.index(row["status"]))
+    yield from sorted(rows.values(), key=lambda row: ATTENTION.index(row["status"]))
 
 
 def _finding(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def conformance(checks: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _status(verdicts: Iterable[str | None]) -> str:
-    found = set(verdicts)
-    if Status.FAIL in found:
+    statuses = set(verdicts)
+    if Status.FAIL in statuses:
         return _NOT
-    return _SHOWN if found <= {Status.PASS, Status.WARN} else _PARTLY
+    return _SHOWN if statuses <= {Status.PASS, Status.WARN} else _PARTLY

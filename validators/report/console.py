@@ -52,8 +52,8 @@ def _lines(document: Mapping[str, Any], *, colour: bool) -> list[str]:
     if retries := document["run"]["retries"]:
         words = "retried: {requests} after transient API server errors."
         lines.append(say(words, requests=counted(retries, "request")))
-    if found := gpus(document):
-        lines.append(f"{say('GPUs')}{say(': ')}{_one_line(found)}")
+    if devices := gpus(document):
+        lines.append(f"{say('GPUs')}{say(': ')}{_one_line(devices)}")
     for items in _worst_last(attention(document), lambda items: items[0]["status"]):
         first, message, *rest = _finding(items, colour=colour)
         ids = " ".join(item["id"] for item in affected(document, items))

@@ -176,15 +176,15 @@ def _page(template: str, document: Mapping[str, Any], manual: str, style: str, *
 @cache
 def _environment() -> jinja2.Environment:
     """Of templates by their file's name; they escape everything."""
-    found = jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_source),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.globals |= {"marks": MARKS, "say": say, "counted": counted, "anchor": anchor}
-    found.filters |= {
+    environment.globals |= {"marks": MARKS, "say": say, "counted": counted, "anchor": anchor}
+    environment.filters |= {
         "counts": counts,
         "skip_reasons": skip_reasons,
         "translated": translated,
@@ -193,7 +193,7 @@ def _environment() -> jinja2.Environment:
         "plain": _plain,
         "with_status": clusters_with,
     }
-    return found
+    return environment
 
 
 @cache
@@ -231,8 +231,8 @@ def _namespaces_of(item: Mapping[str, Any]) -> list[str]:
 
 
 def _namespaces(checks: Iterable[Mapping[str, Any]]) -> list[str]:
-    found = {name for item in checks for name in _namespaces_of(item)}
-    return sorted(found, key=lambda name: (name == _CLUSTER, name))[:_MOST_NAMESPACES]
+    names = {name for item in checks for name in _namespaces_of(item)}
+    return sorted(names, key=lambda name: (name == _CLUSTER, name))[:_MOST_NAMESPACES]
 
 
 def _share(summary: Mapping[str, Any]) -> list[tuple[str, float, float]]:
@@ -247,13 +247,13 @@ def _share(summary: Mapping[str, Any]) -> list[tuple[str, float, float]]:
 
 def _hosts(document: Mapping[str, Any]) -> dict[str, list[dict[str, str]]]:
     """Findings of a preflight by host; every host of the run has an entry."""
-    found: dict[str, list[dict[str, str]]] = {name: [] for name in document.get("hosts", {}).get("asked", ())}
+    by_host: dict[str, list[dict[str, str]]] = {name: [] for name in document.get("hosts", {}).get("asked", ())}
     for item in document["checks"]:
-        for row in item["observed"].get("findings", ()) if found else ():
+        for row in item["observed"].get("findings", ()) if by_host else ():
             status = row.get("status", item["status"])
             for name in row["hosts"] if status != Status.PASS else ():
-                found.setdefault(name, []).append({"id": item["id"], "status": status, "found": row["found"]})
-    return found
+                by_host.setdefault(name, []).append({"id": item["id"], "status": status, "found": row["found"]})
+    return by_host
 
 
 def _plain(value: Any) -> str:

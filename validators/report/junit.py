@@ -121,8 +121,8 @@ def _properties(document: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _number(found: int | None) -> str:
-    return "not read" if found is None else str(found)
+def _number(number: int | None) -> str:
+    return "not read" if number is None else str(number)
 
 
 def _case(suite: str, item: _Item, evidence: Mapping[str, str], *, strict: bool) -> ET.Element:

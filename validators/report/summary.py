@@ -61,8 +61,8 @@ def _forbidden(item: Mapping[str, Any]) -> bool:
 def affected(document: Mapping[str, Any], causes: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Checks that were skipped because of these, directly or through others of them, in the document's order."""
     ids = {item["id"] for item in causes}
-    while found := {item["id"] for item in document["checks"] if not ids.isdisjoint(item["because"])} - ids:
-        ids |= found
+    while more := {item["id"] for item in document["checks"] if not ids.isdisjoint(item["because"])} - ids:
+        ids |= more
     return [item for item in document["checks"] if item["id"] in ids and item["because"]]
 
 

@@ -69,12 +69,12 @@ def _ends(paths: Sequence[Path]) -> list[str]:
 
 def directory_of(names: Iterable[str]) -> dict[str, str]:
     """By cluster, the name of a directory for its report; no two have the same."""
-    found: dict[str, str] = {}
+    directories: dict[str, str] = {}
     for name in names:
         plain = re.sub(r"[^\w.-]+", "_", name).lstrip(".") or "cluster"
-        number = sum(other == plain or other.startswith(f"{plain}~") for other in found.values())
-        found[name] = f"{plain}~{number + 1}" if number else plain
-    return found
+        number = sum(other == plain or other.startswith(f"{plain}~") for other in directories.values())
+        directories[name] = f"{plain}~{number + 1}" if number else plain
+    return directories
 
 
 def validate_all(
@@ -144,14 +144,14 @@ class _Crowd:
             self._running[name] = process
         answering.close()
         try:
-            found = answers.recv()
+            judged = answers.recv()
         except EOFError:
             process.join()
-            found = _lost(name, process.exitcode)
+            judged = _lost(name, process.exitcode)
         process.join()
         with self._lock:
             del self._running[name]
-            self._judged[name] = found
+            self._judged[name] = judged
 
 
 def _leave_signals_alone() -> None:
@@ -167,23 +167,23 @@ def _judge(answering: Connection, name: str, options: Options, quiet: bool) -> N
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
             report = validate(options, silent if quiet else _behind(name))
         unwritten = (report.unwritten,) if report.unwritten else ()
-        found = Judged(name, report.exit_code, report.as_dict(), report.files, unwritten)
+        judged = Judged(name, report.exit_code, report.as_dict(), report.files, unwritten)
     except ProblemsError as error:
-        found = Judged(name, error.exit_code, problems=error.problems)
+        judged = Judged(name, error.exit_code, problems=error.problems)
     except Interrupted as interruption:
-        found = _not_begun(name, interruption.exit_code)
+        judged = _not_begun(name, interruption.exit_code)
     with contextlib.suppress(BrokenPipeError):
-        answering.send(found)
+        answering.send(judged)
 
 
 def _behind(name: str) -> Progress:
     """Lines on standard error behind the name of the cluster."""
 
-    def tell(line: str) -> None:
+    def announce(line: str) -> None:
         sys.stderr.write(f"{name}: {visible(line)}\n")
         sys.stderr.flush()
 
-    return tell
+    return announce
 
 
 def _not_begun(name: str, exit_code: Exit) -> Judged:

@@ -50,24 +50,24 @@ class Judging:
         """Checks that cannot be judged, by what is missing for it."""
         for id_, why in missing.items():
             self._settle(id_, why.outcome)
-        self._tell()
+        self._announce()
 
     def judge(self, facts: Facts) -> None:
         """Judge all open checks that wait for no probe, and see what of it follows from what."""
         self._judge([item for item in self.open_checks() if not item.probe], facts)
         for item in self.open_checks():
             self._block(item)
-        self._tell()
+        self._announce()
 
     def judge_probes(self, facts: Facts) -> None:
         """Judge the open checks by the evidence that there is."""
         self._judge([item for item in self.open_checks() if item.probe in facts.evidences], facts)
-        self._tell()
+        self._announce()
 
     def judge_run(self, facts: Facts) -> None:
         """Judge what comes after everything else."""
         self._judge(self.open_checks(), facts)
-        self._tell()
+        self._announce()
 
     def skip_opt_ins(self, asked: Collection[str]) -> None:
         """Skip what is done only where its option is on; `asked` names the options that are."""
@@ -76,19 +76,19 @@ class Judging:
                 flag, variable = f"--{item.opt_in.replace('_', '-')}", f"validation_{item.opt_in}"
                 text = f"runs only on request: {flag}, or {variable} in an inventory."
                 self._settle(item.id, skipped("NotAsked", text))
-        self._tell()
+        self._announce()
 
     def skip_probes(self) -> None:
         """Skip what would need a probe."""
         for item in [item for item in self.open_checks() if item.probe is not RUN]:
             self._settle(item.id, skipped("ReadOnly", "needs a probe, and this run is read-only."))
-        self._tell()
+        self._announce()
 
     def give_up(self, reason: str, message: str, todo: str) -> None:
         """Whatever has no outcome by now could not be judged."""
         for item in self.open_checks():
             self._settle(item.id, errored(reason, message, todo=todo))
-        self._tell()
+        self._announce()
 
     def results(self) -> tuple[Result, ...]:
         """Everything that has an outcome, by id; a waived finding is a skip that says what it was."""
@@ -127,7 +127,7 @@ class Judging:
         """Whether an experiment that is still to be judged may show the contrary of this outcome."""
         return any(map(self.waits_for, self._outcomes[id_].refuted_by))
 
-    def _tell(self) -> None:
+    def _announce(self) -> None:
         """One line for each check that has its verdict by now."""
         final = follow(self._outcomes, self._waived)
         for item in self._planned:

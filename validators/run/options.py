@@ -159,7 +159,7 @@ def login_of(options: Options) -> Credentials | None:
 
 def _expected(options: Options, release: str) -> Expectations:
     gang = _asked_gang(options)
-    found = expect(
+    expectations = expect(
         release,
         options.profile,
         volcano_version=options.volcano_version,
@@ -176,13 +176,13 @@ def _expected(options: Options, release: str) -> Expectations:
     )
     objects, objects_from = _objects(options)
     if options.volcano_scheduler:
-        found = with_volcano_at(found, _scheduler(options.volcano_scheduler))
+        expectations = with_volcano_at(expectations, _scheduler(options.volcano_scheduler))
     return replace(
-        found,
+        expectations,
         gang_from="default; no cluster was asked" if gang == AUTO else GIVEN,
         objects=objects,
         objects_from=objects_from,
-        images=options.planned_images or found.images,
+        images=options.planned_images or expectations.images,
         images_exact=bool(options.planned_images),
         user_email=options.user_email,
         user_namespace=options.user_namespace,
@@ -220,8 +220,8 @@ def expectations_of(options: Options, cluster: Cluster | None) -> tuple[Expectat
     if VOLCANO.name in options.existing and asked_gang == VOLCANO.name:
         scheduler = options.volcano_scheduler or _volcano(cluster, options.volcano_namespace)
         options = replace(options, volcano_scheduler=scheduler)
-    found, release_from = _recognised(options, asked_gang, cluster)
-    return without_absent(found, cluster), release_from
+    expectations, release_from = _recognised(options, asked_gang, cluster)
+    return without_absent(expectations, cluster), release_from
 
 
 def _recognised(options: Options, asked_gang: str, cluster: Cluster) -> tuple[Expectations, str]:
@@ -233,8 +233,8 @@ def _recognised(options: Options, asked_gang: str, cluster: Cluster) -> tuple[Ex
         return _expected(options, release), release_from
     gang, gang_from = recognise_gang(cluster, running.get(TRAINING.ref), options.operator_version)
     scheduler = options.volcano_scheduler or (_volcano(cluster, options.volcano_namespace) if gang is VOLCANO else "")
-    found = _expected(replace(options, gang_scheduler=gang.name, volcano_scheduler=scheduler), release)
-    return replace(found, gang_from=gang_from), release_from
+    expectations = _expected(replace(options, gang_scheduler=gang.name, volcano_scheduler=scheduler), release)
+    return replace(expectations, gang_from=gang_from), release_from
 
 
 def _volcano(cluster: Cluster, namespace: str) -> str:

@@ -92,15 +92,15 @@ def preflight(options: Options, expectations: Expectations, inventory: Inventory
 
 def repairs(results: Iterable[Result]) -> dict[str, list[dict[str, str]]]:
     """What may be repaired, by host, each thing once; waived findings are left alone, unless a repair is coming."""
-    found: dict[str, list[dict[str, str]]] = {}
+    by_host: dict[str, list[dict[str, str]]] = {}
     for result in results:
         if result.waived and result.outcome.message != f"waived: {_TO_BE_REPAIRED}":
             continue
         for row in result.outcome.observed.get("findings", ()):
             for host in row["hosts"] if row.get("repairs") else ():
-                wanted = found.setdefault(host, [])
+                wanted = by_host.setdefault(host, [])
                 wanted += [item for item in row["repairs"] if item not in wanted]
-    return found
+    return by_host
 
 
 def _judged(
@@ -113,14 +113,14 @@ def _judged(
 
 def _repairable(results: Iterable[Result]) -> list[str]:
     """Ids of checks that do not hold, and of which every finding can be repaired."""
-    found = []
+    names = []
     for result in results:
         status = result.outcome.status
         rows: Any = result.outcome.observed.get("findings", ())
         wrong = [row for row in rows if row.get("status") != Status.PASS]
         if status in {Status.FAIL, Status.WARN} and wrong and all(row.get("repairs") for row in wrong):
-            found.append(result.check.id)
-    return found
+            names.append(result.check.id)
+    return names
 
 
 def _with_cluster(options: Options, facts: Facts) -> Facts:

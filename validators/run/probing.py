@@ -78,14 +78,14 @@ class Probing:
     def _room(self, name: str, probes: Iterable[Probe[Any]]) -> None:
         part = self.session.part(name)
         for probe in probes:
-            found = self._evidence(probe, part)
+            evidence = self._evidence(probe, part)
             if self.session.stopped:  # what was cut short says nothing
                 return
-            self.evidences[probe] = found
+            self.evidences[probe] = evidence
 
     def _evidence(self, probe: Probe[Any], session: Session) -> Any:
         try:
-            return probe.run(session, self.facts, lambda line: self._tell(probe, line))
+            return probe.run(session, self.facts, lambda line: self._announce(probe, line))
         except ApiError as error:
             return unread(f"what probe {probe.name} asked for", error)
         except ProblemsError as error:
@@ -95,7 +95,7 @@ class Probing:
             message = f"probe {probe.name} broke: {type(error).__name__}: {error}"
             return Unread("ProbeBroke", message, "report this together with the report file; it is a defect.")
 
-    def _tell(self, probe: Probe[Any], line: str) -> None:
+    def _announce(self, probe: Probe[Any], line: str) -> None:
         """Lines of probes that run side by side bear their names; one that is cut short has nothing more to say."""
         if not self.session.stopped:
             self.progress(f"{probe.name}: {line}")

@@ -87,7 +87,7 @@ def _cause(error: Exception) -> tuple[str, str, str]:
         problem = error.problems[0].hinted(HINTS)
         return "Unreachable", problem.found, problem.todo
     if isinstance(error, ApiError):
-        found = unread("the API server", error)
-        return found.reason, found.message, found.todo
+        cause = unread("the API server", error)
+        return cause.reason, cause.message, cause.todo
     message = f"the run itself broke: {type(error).__name__}: {error}"
     return "RunBroke", message, "report this together with the report file; it is a defect."

@@ -26,8 +26,8 @@ def select(checks: Sequence[Check], words: Iterable[str]) -> tuple[Check, ...]:
         InvalidInput: a word names nothing; every such word at once.
     """
     words = tuple(words)
-    found = _resolve(checks, words)
-    chosen = {item.id for items in found.values() for item in items}
+    by_word = _resolve(checks, words)
+    chosen = {item.id for items in by_word.values() for item in items}
     return tuple(item for item in checks if item.id in chosen or not words)
 
 
@@ -42,8 +42,8 @@ def waivers(checks: Sequence[Check], reasons: Mapping[str, str]) -> Mapping[str,
             Problem(f"check {word} is waived without a reason.", "a reason, which the report repeats.", "give one.")
             for word in silent
         )
-    found = _resolve(checks, reasons)
-    return {item.id: reasons[word] for word, items in found.items() for item in items}
+    by_word = _resolve(checks, reasons)
+    return {item.id: reasons[word] for word, items in by_word.items() for item in items}
 
 
 def in_order(checks: Iterable[Check]) -> tuple[Check, ...]:
@@ -63,7 +63,7 @@ def in_order(checks: Iterable[Check]) -> tuple[Check, ...]:
 
 
 def _resolve(checks: Sequence[Check], words: Iterable[str]) -> Mapping[str, tuple[Check, ...]]:
-    found = {
+    by_word = {
         word: tuple(
             item
             for item in checks
@@ -72,9 +72,9 @@ def _resolve(checks: Sequence[Check], words: Iterable[str]) -> Mapping[str, tupl
         )
         for word in words
     }
-    if unknown := [word for word, items in found.items() if not items]:
+    if unknown := [word for word, items in by_word.items() if not items]:
         raise InvalidInput(_unknown(word, checks) for word in unknown)
-    return found
+    return by_word
 
 
 def _unknown(word: str, checks: Sequence[Check]) -> Problem:

@@ -20,7 +20,7 @@ from kubeflow_volcano.validators.core.expectations import GANG_KINDS
 from kubeflow_volcano.validators.core.facts import Fact, Facts, Read
 from kubeflow_volcano.validators.core.outcome import CannotJudgeError, Status, failed, skipped
 from kubeflow_volcano.validators.core.resources import CRDS
-from kubeflow_volcano.validators.subjects.finalizers import Held, describe
+from kubeflow_volcano.validators.subjects.finalizers import Terminating, describe
 from kubeflow_volcano.validators.subjects.finalizers import todo as finalizing
 from kubeflow_volcano.validators.subjects.issues import Issue
 
@@ -58,7 +58,7 @@ DISCOVERY = Fact[Mapping[str, frozenset[str]]]("discovery", discovery, {}, reads
 """Plurals in discovery by apiVersion, for the versions of the expected CRDs."""
 
 
-def _instances(cluster: Cluster, facts: Facts) -> Mapping[str, tuple[Held, ...]]:
+def _instances(cluster: Cluster, facts: Facts) -> Mapping[str, tuple[Terminating, ...]]:
     going = [
         crd
         for crd in facts.all(CRDS)
@@ -67,15 +67,15 @@ def _instances(cluster: Cluster, facts: Facts) -> Mapping[str, tuple[Held, ...]]
     return {crd["metadata"]["name"]: tuple(_left(cluster, crd))[:_MOST_LEFT] for crd in going}
 
 
-def _left(cluster: Cluster, crd: Object) -> Iterator[Held]:
+def _left(cluster: Cluster, crd: Object) -> Iterator[Terminating]:
     spec = crd["spec"]
     version = next((item["name"] for item in spec["versions"] if item.get("served")), "")
     with contextlib.suppress(ApiError):  # it only enriches a message
         for item in cluster.list(f"{spec['group']}/{version}", spec["names"]["kind"], brief=True).items:
-            yield Held.of(item)
+            yield Terminating.of(item)
 
 
-INSTANCES = Fact[Mapping[str, tuple[Held, ...]]](
+INSTANCES = Fact[Mapping[str, tuple[Terminating, ...]]](
     "objects of kinds that are being deleted", _instances, {}, reads=(CRDS,), enriches=True
 )
 """By name of an expected CRD that is being deleted, the first objects of that kind, with their finalizers."""
@@ -95,9 +95,9 @@ class Listings:
 def _listings(cluster: Cluster, facts: Facts) -> Listings:
     crds = [crd for crd in facts.all(CRDS) if crd["metadata"]["name"] in facts.expectations.crds]
     answers = in_parallel(partial(_answer, cluster), crds, _PARALLEL)
-    found = {crd["metadata"]["name"]: answer for crd, answer in zip(crds, answers, strict=True) if answer}
-    refused = tuple(sorted(name for name, error in found.items() if error.status == HTTPStatus.FORBIDDEN))
-    return Listings({name: str(error) for name, error in found.items() if name not in refused}, refused)
+    listings = {crd["metadata"]["name"]: answer for crd, answer in zip(crds, answers, strict=True) if answer}
+    refused = tuple(sorted(name for name, error in listings.items() if error.status == HTTPStatus.FORBIDDEN))
+    return Listings({name: str(error) for name, error in listings.items() if name not in refused}, refused)
 
 
 def _answer(cluster: Cluster, crd: Object) -> ApiError | None:
@@ -127,8 +127,8 @@ READS: tuple[Read, ...] = (CRDS, DISCOVERY, INSTANCES)
 
 def issues(facts: Facts, names: Iterable[str]) -> tuple[Issue, ...]:
     """Those of the CRDs `names` that are missing, not accepted, being deleted, or not in discovery."""
-    found = (_issue(name, facts.get(CRDS, "", name), facts) for name in sorted(names))
-    return tuple(item for item in found if item)
+    every = (_issue(name, facts.get(CRDS, "", name), facts) for name in sorted(names))
+    return tuple(item for item in every if item)
 
 
 def demand_gang_kinds(facts: Facts) -> None:
@@ -141,13 +141,13 @@ def demand_gang_kinds(facts: Facts) -> None:
     if gang.name not in facts.expectations.crds.values():
         raise CannotJudgeError(skipped("NotExpected", f"the chosen components do not include {gang.title}."))
     try:
-        found = issues(facts, GANG_KINDS if gang is VOLCANO else (gang.podgroups,))
+        wrong = issues(facts, GANG_KINDS if gang is VOLCANO else (gang.podgroups,))
     except CannotJudgeError as unread:
         raise CannotJudgeError(replace(unread.outcome, because=("B1",))) from unread
-    if found:
-        message, todo = (" ".join(getattr(item, key) for item in found) for key in ("message", "todo"))
-        refs = [item.ref for item in found]
-        raise CannotJudgeError(failed(found[0].reason, message, todo=todo, objects=refs, because=("B1",)))
+    if wrong:
+        message, todo = (" ".join(getattr(item, key) for item in wrong) for key in ("message", "todo"))
+        refs = [item.ref for item in wrong]
+        raise CannotJudgeError(failed(wrong[0].reason, message, todo=todo, objects=refs, because=("B1",)))
 
 
 def _issue(name: str, crd: Object | None, facts: Facts) -> Issue | None:
@@ -168,8 +168,8 @@ def _issue(name: str, crd: Object | None, facts: Facts) -> Issue | None:
     served = [f"{group}/{version['name']}" for version in crd["spec"]["versions"] if version.get("served")]
     if not served:
         return issue("NotServed", f"{ref} serves no version.", f"install component {component} again.")
-    found = facts.read(DISCOVERY)
-    hidden = [version for version in served if plural not in found.get(version, ())]
+    discovery = facts.read(DISCOVERY)
+    hidden = [version for version in served if plural not in discovery.get(version, ())]
     if hidden:
         message = f"{ref} is established, but discovery of {', '.join(hidden)} does not list {plural} yet."
         return issue("NotInDiscovery", message, "wait a few seconds, then read the log of the API server.")
@@ -180,7 +180,7 @@ def _deletion(ref: Ref, crd: Object, facts: Facts) -> tuple[str, str]:
     """What keeps a CRD that is being deleted, and what to do."""
     component = facts.expectations.crds.get(ref.name, "")
     again = f"then install component {component} again."
-    own, left = Held.of(crd).finalizers, facts.known(INSTANCES).get(ref.name, ())
+    own, left = Terminating.of(crd).finalizers, facts.known(INSTANCES).get(ref.name, ())
     finalizers = dict.fromkeys((*own, *(text for item in left for text in item.finalizers)))
     message = f"{ref} is being deleted."
     message += f" Objects of its kind that are left: {', '.join(map(str, left))}." if left else ""

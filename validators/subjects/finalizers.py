@@ -11,22 +11,22 @@ from kubeflow_volcano.text import few
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.resources import CRDS
 
-__all__ = ["Held", "describe", "todo"]
+__all__ = ["Terminating", "describe", "todo"]
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class Terminating:
     """An object that is not gone yet, and its finalizers."""
 
     ref: Ref
     finalizers: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, obj: Object) -> Held:
+    def of(cls, obj: Object) -> Terminating:
         """What holds this object, without what every object of its kind has."""
         own = {CRD_CLEANUP} if obj["kind"] == "CustomResourceDefinition" else {"kubernetes"}
-        found = [*(obj["metadata"].get("finalizers") or ()), *((obj.get("spec") or {}).get("finalizers") or ())]
-        return cls(Ref.of(obj), tuple(item for item in found if item not in own))
+        finalizers = [*(obj["metadata"].get("finalizers") or ()), *((obj.get("spec") or {}).get("finalizers") or ())]
+        return cls(Ref.of(obj), tuple(item for item in finalizers if item not in own))
 
     def __str__(self) -> str:
         return f"{self.ref}" + (f" (finalizers {', '.join(self.finalizers)})" if self.finalizers else "")

@@ -69,15 +69,17 @@ def created(obj: Object) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 
-def verdict(found: Iterable[Issue], looked_at: Sequence[Ref], *, claim: str, expected: str) -> Outcome:
+def verdict(issues: Iterable[Issue], looked_at: Sequence[Ref], *, claim: str, expected: str) -> Outcome:
     """One outcome for all issues: the worst decides, and every failure is named.
 
     `claim` is the message of a pass, `expected` what a failure lacks. Without objects the check is skipped: an object
     that must exist is an issue itself when it is missing.
     """
-    found = tuple(found)
+    issues = tuple(issues)
     # What this check owns itself comes before what follows from others.
-    worst = sorted([item for item in found if item.status is Status.FAIL] or found, key=lambda item: bool(item.because))
+    worst = sorted(
+        [item for item in issues if item.status is Status.FAIL] or issues, key=lambda item: bool(item.because)
+    )
     if not worst:
         return (
             passed(claim, objects=looked_at)
@@ -105,10 +107,10 @@ def verdict(found: Iterable[Issue], looked_at: Sequence[Ref], *, claim: str, exp
     )
 
 
-def _remedies(found: Sequence[Issue]) -> str:
+def _remedies(issues: Sequence[Issue]) -> str:
     """What to do; where that differs, each with the objects that it is for."""
     by_todo: dict[str, list[Ref]] = {}
-    for item in found:
+    for item in issues:
         if item.todo:
             by_todo.setdefault(item.todo, []).append(item.ref)
     if len(by_todo) <= 1:
@@ -116,10 +118,10 @@ def _remedies(found: Sequence[Issue]) -> str:
     return " ".join(f"For {few(list(map(str, refs)), _MOST_SHOWN)}: {todo}" for todo, refs in by_todo.items())
 
 
-def _describe(found: Sequence[Issue]) -> str:
-    more = len(found) - _MOST_SHOWN
-    rest = f" And {more} more: {', '.join(str(item.ref) for item in found[_MOST_SHOWN:])}." if more > 0 else ""
-    return " ".join(item.message for item in found[:_MOST_SHOWN]) + rest
+def _describe(issues: Sequence[Issue]) -> str:
+    more = len(issues) - _MOST_SHOWN
+    rest = f" And {more} more: {', '.join(str(item.ref) for item in issues[_MOST_SHOWN:])}." if more > 0 else ""
+    return " ".join(item.message for item in issues[:_MOST_SHOWN]) + rest
 
 
 def _look(ref: Ref) -> str:

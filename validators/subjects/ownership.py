@@ -74,14 +74,14 @@ def user_of(obj: Object, facts: Facts) -> str:
     return f"{custom or f'namespace {name}'}{f' of {person}' if person else ''}"
 
 
-def as_owned(found: Issue, obj: Object, facts: Facts) -> Issue:
+def as_owned(issue: Issue, obj: Object, facts: Facts) -> Issue:
     """The issue as it stands, or as a warning that names the owner where the object is not the release's."""
     owner = user_of(obj, facts)
     if not owner:
-        return found
-    message = f"{found.message} It belongs to {owner}, not to release {facts.expectations.release}."
+        return issue
+    message = f"{issue.message} It belongs to {owner}, not to release {facts.expectations.release}."
     return replace(
-        found, status=Status.WARN, gravity=found.status, message=message, todo=f"let the owner know: {found.todo}"
+        issue, status=Status.WARN, gravity=issue.status, message=message, todo=f"let the owner know: {issue.todo}"
     )
 
 
@@ -99,5 +99,5 @@ def _chain(obj: Object, facts: Facts) -> Iterator[Ref]:
 
 
 def _named(ref: Ref, kind: str, facts: Facts) -> Iterator[Object]:
-    if kind not in facts.unread and (found := facts.get(kind, ref.namespace, ref.name)):
-        yield found
+    if kind not in facts.unread and (live := facts.get(kind, ref.namespace, ref.name)):
+        yield live

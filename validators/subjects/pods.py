@@ -153,8 +153,8 @@ READS: tuple[Read, ...] = (PODS, *ownership.READS, POD_NOTES)
 @lru_cache(maxsize=4)
 def issues(facts: Facts) -> tuple[Issue, ...]:
     """Every judged pod that is not healthy, by name."""
-    found = (issue(pod, facts) for pod in judged(facts, PODS))
-    return tuple(sorted((item for item in found if item), key=lambda item: item.ref))
+    issues = (issue(pod, facts) for pod in judged(facts, PODS))
+    return tuple(sorted((item for item in issues if item), key=lambda item: item.ref))
 
 
 @lru_cache(maxsize=4)
@@ -177,8 +177,8 @@ def ready_since(pod: Object) -> float | None:
 
 def issue(pod: Object, facts: Facts) -> Issue | None:
     """What is wrong with a pod and whose it is; None where nothing is wrong, or its gang waits as a whole."""
-    found = fault(pod, facts)
-    return as_owned(found, pod, facts) if found else None
+    issue = fault(pod, facts)
+    return as_owned(issue, pod, facts) if issue else None
 
 
 def fault(pod: Object, facts: Facts) -> Issue | None:
@@ -189,23 +189,23 @@ def fault(pod: Object, facts: Facts) -> Issue | None:
     ref = Ref.of(pod)
     noted = facts.known(POD_NOTES).get(pod["metadata"]["uid"], PodNotes())
     if state.state is State.FAILED:
-        found = _failed(pod, Issue("C6", Status.FAIL, ref, state.reason, state.message, ""), noted, facts)
+        issue = _failed(pod, Issue("C6", Status.FAIL, ref, state.reason, state.message, ""), noted, facts)
     elif state.state is State.WAIT:
-        found = _waiting(pod, Issue("C6", Status.FAIL, ref, state.reason, state.message, ""), noted, facts)
+        issue = _waiting(pod, Issue("C6", Status.FAIL, ref, state.reason, state.message, ""), noted, facts)
     elif state.state is State.READY:
-        found = _ready(pod, ref, facts)
+        issue = _ready(pod, ref, facts)
     else:
-        found = None
-    if found and found.check == "C7":
-        found = replace(found, because=_restart_causes(workload_of(pod), facts))
+        issue = None
+    if issue and issue.check == "C7":
+        issue = replace(issue, because=_restart_causes(workload_of(pod), facts))
     workload = workload_of(pod)
-    if found and found.check == "C6" and (down := nodes_of((pod,), facts)):
+    if issue and issue.check == "C6" and (down := nodes_of((pod,), facts)):
         # A DaemonSet's pod is lost with its node, and A4 says whether anything needs that node.
         bound = workload is not None and workload.kind == "DaemonSet"
-        found = replace(found, because=(down,), status=Status.WARN if bound else found.status)
-    if found and workload and workload.group in JOB_GROUPS:
-        found = replace(found, status=Status.WARN)
-    return replace(found, evidence=noted.log) if found else None
+        issue = replace(issue, because=(down,), status=Status.WARN if bound else issue.status)
+    if issue and workload and workload.group in JOB_GROUPS:
+        issue = replace(issue, status=Status.WARN)
+    return replace(issue, evidence=noted.log) if issue else None
 
 
 def _restart_causes(workload: Ref | None, facts: Facts) -> tuple[str, ...]:
@@ -216,33 +216,33 @@ def _restart_causes(workload: Ref | None, facts: Facts) -> tuple[str, ...]:
     return ("F7",) if workload and facts.expectations.workloads.get(workload) == "volcano" else ()
 
 
-def _failed(pod: Object, found: Issue, noted: PodNotes, facts: Facts) -> Issue | None:
+def _failed(pod: Object, issue: Issue, noted: PodNotes, facts: Facts) -> Issue | None:
     if pod["status"].get("phase") == "Failed":
-        return _ended(pod, found, facts)
-    if found.reason in BAD_IMAGE_REASONS:
+        return _ended(pod, issue, facts)
+    if issue.reason in BAD_IMAGE_REASONS:
         # During the backoff only the events still show the cause.
-        pulls = [item for item in noted.events if "Failed to pull" in item] if "Back-off" in found.message else []
-        text = " ".join([found.message, *pulls[-1:]])
-        seen = "create" if found.reason == "CreateContainerError" else "pull"
-        return _recognised(replace(found, check="A6", todo=_TODO_UNKNOWN), text, seen, pod)
-    if found.reason == "OOMKilled":
-        return replace(found, check="C7", todo=_TODO_MEMORY)
+        pulls = [item for item in noted.events if "Failed to pull" in item] if "Back-off" in issue.message else []
+        text = " ".join([issue.message, *pulls[-1:]])
+        seen = "create" if issue.reason == "CreateContainerError" else "pull"
+        return _recognised(replace(issue, check="A6", todo=_TODO_UNKNOWN), text, seen, pod)
+    if issue.reason == "OOMKilled":
+        return replace(issue, check="C7", todo=_TODO_MEMORY)
     last = noted.log.strip().rpartition("\n")[2]
     note = f" Last line of its log: {last}" if last else ""
-    return replace(found, check="C7", message=found.message + note, todo=_TODO_CRASH)
+    return replace(issue, check="C7", message=issue.message + note, todo=_TODO_CRASH)
 
 
-def _recognised(found: Issue, text: str, seen: str, pod: Object) -> Issue:
+def _recognised(issue: Issue, text: str, seen: str, pod: Object) -> Issue:
     """The issue with the cause and the remedy of the symptom in the text, as far as it is known."""
     symptom = recognise(text, seen)
     if symptom is None:
-        return replace(found, message=text)
+        return replace(issue, message=text)
     causes = [symptom.cause]
     if symptom.reason == "SandboxImage" and (inner := recognise(text, "pull")):
         causes.append(inner.cause)
     node = pod["spec"].get("nodeName", "")
     return replace(
-        found,
+        issue,
         reason=symptom.reason,
         message=" ".join([text, *(f"Cause: {cause}." for cause in causes)]),
         todo=symptom.todo,
@@ -250,7 +250,7 @@ def _recognised(found: Issue, text: str, seen: str, pod: Object) -> Issue:
     )
 
 
-def _ended(pod: Object, found: Issue, facts: Facts) -> Issue | None:
+def _ended(pod: Object, issue: Issue, facts: Facts) -> Issue | None:
     """A pod in phase Failed: its Job reports it (C5), a newer ready pod replaces it, else it counts.
 
     A provisioner's pod for a volume has done what it could: whether volumes are made now is judged by trying.
@@ -262,63 +262,63 @@ def _ended(pod: Object, found: Issue, facts: Facts) -> Issue | None:
         todo = (
             "see why the provisioner could not make or remove the volume (D3, D5); it deletes the pod within minutes."
         )
-        return replace(found, status=Status.WARN, todo=todo)
+        return replace(issue, status=Status.WARN, todo=todo)
     replaced = workload in _served(facts)
-    ours = found.ref.namespace in facts.expectations.namespaces
+    ours = issue.ref.namespace in facts.expectations.namespaces
     status = Status.FAIL if ours and not replaced else Status.WARN
     todo = f"delete the pod{': its replacement is ready' if replaced else ' once you know why it failed'}."
-    return replace(found, status=status, todo=todo)
+    return replace(issue, status=status, todo=todo)
 
 
-def _waiting(pod: Object, found: Issue, noted: PodNotes, facts: Facts) -> Issue:
+def _waiting(pod: Object, issue: Issue, noted: PodNotes, facts: Facts) -> Issue:
     young = age(pod, facts) < facts.timing.grace_seconds
     status = Status.WARN if young else Status.FAIL
     seconds = f" Created {age(pod, facts):.0f} s ago."
     if conditions(pod).get("PodScheduled", {}).get("status") == "False":
         reason, todo = _class_of(
-            found.message, _PLACEMENT_CLASSES, ("Unschedulable", "read the message of the scheduler.")
+            issue.message, _PLACEMENT_CLASSES, ("Unschedulable", "read the message of the scheduler.")
         )
         because = _PLACEMENT_CAUSES.get(reason, ())
-        if lost := taints_in(found.message):
+        if lost := taints_in(issue.message):
             because = (lost,)  # whatever else the message names, such nodes take no pod
         return replace(
-            found,
+            issue,
             check="C8",
             status=status,
             reason=reason,
             todo=todo,
             because=because,
-            message=found.message + seconds,
+            message=issue.message + seconds,
         )
     if not pod["spec"].get("nodeName"):
         scheduler = pod["spec"].get("schedulerName", "default-scheduler")
-        message = f"{found.ref} has not been evaluated by its scheduler, {scheduler}.{seconds}"
+        message = f"{issue.ref} has not been evaluated by its scheduler, {scheduler}.{seconds}"
         todo = f"see whether {scheduler} is running."
         because = ("F1",) if scheduler == facts.expectations.gang.scheduler else ()
         return replace(
-            found, check="C8", status=status, reason="NotJudged", message=message, todo=todo, because=because
+            issue, check="C8", status=status, reason="NotJudged", message=message, todo=todo, because=because
         )
-    if flapping := _flapping(found.ref, facts):
+    if flapping := _flapping(issue.ref, facts):
         return flapping
     note = f" {noted.events[-1]}" if noted.events else ""
-    found = replace(found, status=status, message=found.message + seconds + note)
+    issue = replace(issue, status=status, message=issue.message + seconds + note)
     if absent := _NO_SECRET.search(note):
-        remedy = missing(Ref("v1", "Secret", found.ref.namespace, absent[1]), facts)
-        return replace(found, todo=remedy.todo, changes=remedy.changes)
+        remedy = missing(Ref("v1", "Secret", issue.ref.namespace, absent[1]), facts)
+        return replace(issue, todo=remedy.todo, changes=remedy.changes)
     if noted.pulling:
-        return _pulling(found, noted, pod, facts)
-    found = _recognised(replace(found, todo="see which container is not ready and why."), found.message, "sandbox", pod)
-    return replace(found, check="A6") if found.reason == "SandboxImage" else found
+        return _pulling(issue, noted, pod, facts)
+    issue = _recognised(replace(issue, todo="see which container is not ready and why."), issue.message, "sandbox", pod)
+    return replace(issue, check="A6") if issue.reason == "SandboxImage" else issue
 
 
-def _pulling(found: Issue, noted: PodNotes, pod: Object, facts: Facts) -> Issue:
+def _pulling(issue: Issue, noted: PodNotes, pod: Object, facts: Facts) -> Issue:
     """A node that pulls without an end: its container runtime tries again by itself where connections are cut."""
     node, seconds = pod["spec"]["nodeName"], facts.taken - datetime.fromisoformat(noted.since).timestamp()
     note = f" Node {node} has been at it for {seconds:.0f} s: {noted.pulling.rstrip('.')}."
     return replace(
-        found,
+        issue,
         reason="ImagePulling",
-        message=found.message + note,
+        message=issue.message + note,
         todo="wait if the image is large; otherwise read in the log of the container runtime why it begins again: a "
         "connection that is cut again and again is no failed pull to it.",
         looks=(f"ssh {node} {shlex.quote('journalctl -u containerd --since -10min')}",),

@@ -52,7 +52,7 @@ def certificate(service: Ref, facts: Facts) -> Remedy:
     if jobs := [job for job in facts.objects.get(JOBS, ()) if _makes(job, service.namespace, names)]:
         refs = ", ".join(str(Ref.of(job)) for job in jobs)
         todo = f"run {refs} again, which makes the certificate, then restart the backend. Only deleted, the Secret "
-        return Remedy(f"{todo}stays away.", changes=(*(command for job in jobs for command in _again(job)), *restarts))
+        return Remedy(f"{todo}stays away.", changes=(*(command for job in jobs for command in _rerun(job)), *restarts))
     if restarts:
         return Remedy("restart the backend, which renews its certificate at its start.", changes=restarts)
     return Remedy(f"install the component of {service} again.")
@@ -62,7 +62,7 @@ def missing(secret: Ref, facts: Facts) -> Remedy:
     """How to get a Secret that pods mount and that does not exist, as far as Jobs and Certificates were read."""
     if jobs := [job for job in facts.objects.get(JOBS, ()) if _makes(job, secret.namespace, [secret.name])]:
         refs = ", ".join(str(Ref.of(job)) for job in jobs)
-        changes = tuple(command for job in jobs for command in _again(job))
+        changes = tuple(command for job in jobs for command in _rerun(job))
         return Remedy(f"run {refs} again, which makes Secret {secret.name}.", changes=changes)
     if any(_is_from(item, secret, secret.name) for item in _certificates(facts)):
         return Remedy(f"see why cert-manager does not issue the Certificate of Secret {secret.name} (B7).")
@@ -82,8 +82,8 @@ def authority(configuration: Ref, service: Ref, facts: Facts) -> Remedy:
 
 def _backends(service: Ref, facts: Facts) -> Iterator[Object]:
     """Deployments whose pods the Service selects."""
-    found = facts.get(SERVICES, service.namespace, service.name) or {}
-    if selector := (found.get("spec", {}).get("selector") or {}).items():
+    live = facts.get(SERVICES, service.namespace, service.name) or {}
+    if selector := (live.get("spec", {}).get("selector") or {}).items():
         for item in facts.objects.get(DEPLOYMENTS, ()):
             labels = item["spec"]["template"]["metadata"].get("labels") or {}
             if item["metadata"]["namespace"] == service.namespace and selector <= labels.items():
@@ -115,7 +115,7 @@ def _makes(job: Object, namespace: str, secrets: list[str]) -> bool:
     return job["metadata"]["namespace"] == namespace and not words.isdisjoint(secrets)
 
 
-def _again(job: Object) -> Iterator[str]:
+def _rerun(job: Object) -> Iterator[str]:
     """Commands that run a Job once more. A Job's template is immutable, so it is replaced by one with the same.
 
     What a tool applied server-side is applied again in its name. Otherwise kubectl would own every field, and the next

@@ -121,17 +121,17 @@ def _pods(service: Object, facts: Facts) -> list[Object]:
 @lru_cache(maxsize=4)
 def _pods_of(facts: Facts) -> Mapping[str, tuple[Object, ...]]:
     """Judged pods by namespace."""
-    found: dict[str, list[Object]] = defaultdict(list)
+    pods: dict[str, list[Object]] = defaultdict(list)
     for pod in judged(facts, PODS):
-        found[pod["metadata"]["namespace"]].append(pod)
-    return {name: tuple(items) for name, items in found.items()}
+        pods[pod["metadata"]["namespace"]].append(pod)
+    return {name: tuple(items) for name, items in pods.items()}
 
 
 @lru_cache(maxsize=4)
 def issues(facts: Facts) -> tuple[Issue, ...]:
     """Every Service with a port without a ready endpoint, by name."""
-    found = ((item, _issue(item, facts)) for item in with_selector(facts))
-    owned = (as_owned(issue, item, facts) for item, issue in found if issue)
+    issues = ((item, _issue(item, facts)) for item in with_selector(facts))
+    owned = (as_owned(issue, item, facts) for item, issue in issues if issue)
     return tuple(sorted(owned, key=lambda item: item.ref))
 
 
@@ -149,7 +149,7 @@ def _issue(service: Object, facts: Facts) -> Issue | None:
     if any(_just_ready(pod, facts) for pod in ready):
         return None
     if not live:
-        return _nobody(service, ref, facts) if not selected else None
+        return _without_pods(service, ref, facts) if not selected else None
     missing = ", ".join(sorted(name or "its port" for name in _wanted(service) - ready_ports(ref, facts)))
     if ready:
         text = f"{ref} has no endpoint for {missing}, although it selects {counted(len(ready), 'ready pod')}."
@@ -159,7 +159,7 @@ def _issue(service: Object, facts: Facts) -> Issue | None:
     return Issue("C9", Status.FAIL, ref, "NoReadyPod", text, "see why its pods are not ready.", behind(service, facts))
 
 
-def _nobody(service: Object, ref: Ref, facts: Facts) -> Issue | None:
+def _without_pods(service: Object, ref: Ref, facts: Facts) -> Issue | None:
     """A Service that selects no pod; expected if its workload is scaled to zero or its owner deletes it."""
     ours = ref.namespace in facts.expectations.namespaces
     templates = [item for item in _workloads(ref.namespace, facts) if _selects(service, item["spec"]["template"])]
@@ -185,8 +185,8 @@ def _workloads(namespace: str, facts: Facts) -> Iterator[Object]:
 
 def _absent(namespace: str, facts: Facts) -> tuple[Cause, ...]:
     """The missing workloads of this namespace, each of which may be the Service's."""
-    found = (item for item in workloads.issues(facts) if item.ref.namespace == namespace)
-    missing = frozenset(item.ref for item in found if item.reason == "Missing")
+    issues = (item for item in workloads.issues(facts) if item.ref.namespace == namespace)
+    missing = frozenset(item.ref for item in issues if item.reason == "Missing")
     return (missing,) if missing else ()
 
 

@@ -35,8 +35,8 @@ def simulated_webhooks(cluster: Cluster, facts: Facts) -> tuple[SimulatedWebhook
     Raises:
         ApiError: the list cannot be read.
     """
-    found = cluster.get(_REGISTER) if facts.simulated_nodes else None
-    entries = read_json((found or {}).get("data", {}).get(_KEY, "[]"))
+    register = cluster.get(_REGISTER) if facts.simulated_nodes else None
+    entries = read_json((register or {}).get("data", {}).get(_KEY, "[]"))
     return tuple(
         SimulatedWebhook(item["kind"], item["name"], tuple(item["webhooks"]), tuple(_services(item["services"])))
         for item in entries

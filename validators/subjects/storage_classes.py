@@ -60,9 +60,9 @@ def effective_class(facts: Facts) -> str:
     Raises:
         CannotJudgeError: the classes could not be read.
     """
-    found = default_classes(facts)
+    defaults = default_classes(facts)
     refused = bool(facts.server_version) and version_key(facts.server_version)[:2] < _NEWEST_WINS
-    return found[0] if found and not (refused and len(found) > 1) else ""
+    return defaults[0] if defaults and not (refused and len(defaults) > 1) else ""
 
 
 def serving_workloads(facts: Facts, provisioner: str) -> tuple[Ref, ...]:

@@ -53,18 +53,18 @@ def parsed(pem: bytes) -> list[x509.Certificate]:
     Raises:
         ValueError: none can be parsed.
     """
-    found: list[x509.Certificate] = []
+    certificates: list[x509.Certificate] = []
     error = ValueError("no certificate in PEM")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CryptographyDeprecationWarning)
         for block in _BLOCK.findall(pem):
             try:
-                found.append(x509.load_pem_x509_certificate(block))
+                certificates.append(x509.load_pem_x509_certificate(block))
             except ValueError as why:
                 error = why
-    if not found:
+    if not certificates:
         raise error
-    return found
+    return certificates
 
 
 def distrust(
@@ -94,7 +94,7 @@ def _refused(
         return Distrust("WrongName", f"is not for {host}")
     text = ""
     for way in _ways((leaf,), authorities, served[1:]):
-        text = _objection(way, now)
+        text = _rejection(way, now)
         if not text:
             return None
     return Distrust("NotAuthorized", text) if text else Distrust("UnknownAuthority", "is not signed by the caBundle")
@@ -147,7 +147,7 @@ def _signed(certificate: x509.Certificate, issuer: x509.Certificate) -> bool:
     return True
 
 
-def _objection(way: Sequence[x509.Certificate], now: datetime) -> str:
+def _rejection(way: Sequence[x509.Certificate], now: datetime) -> str:
     """Why Go does not go this way; empty if it does.
 
     Raises:

@@ -113,8 +113,8 @@ def certificates(cluster: Cluster, facts: Facts) -> Mapping[Ref, tuple[bytes, ..
         for entry in item.get("webhooks") or ()
         if (ref := service_of(entry)) and ref not in simulated
     }
-    found = {ref: tuple(_served_with(cluster, facts, ref)) for ref in sorted(services_called)}
-    return {ref: texts for ref, texts in found.items() if texts}
+    served = {ref: tuple(_served_with(cluster, facts, ref)) for ref in sorted(services_called)}
+    return {ref: texts for ref, texts in served.items() if texts}
 
 
 def _served_with(cluster: Cluster, facts: Facts, ref: Ref) -> Iterator[bytes]:
@@ -170,22 +170,22 @@ def _absent(ref: Ref, facts: Facts) -> Issue:
 def _issues_of(ref: Ref, configuration: Object, facts: Facts) -> Iterator[Issue]:
     grouped: dict[Fault, list[Object]] = {}
     for entry in configuration.get("webhooks") or ():
-        if found := next(_faults(entry, facts, ref), None):
-            grouped.setdefault(found, []).append(entry)
-    for found, entries in grouped.items():
-        message = f"{ref}: webhook {', '.join(item['name'] for item in entries)} {found.wrong}."
-        because = _because(found, entries[0], facts)
-        broken = entries if found.status is Status.FAIL else []
+        if fault := next(_faults(entry, facts, ref), None):
+            grouped.setdefault(fault, []).append(entry)
+    for fault, entries in grouped.items():
+        message = f"{ref}: webhook {', '.join(item['name'] for item in entries)} {fault.wrong}."
+        because = _because(fault, entries[0], facts)
+        broken = entries if fault.status is Status.FAIL else []
         breaks = tuple(webhook_ref(item["name"]) for item in broken)
-        issue = Issue("B3", found.status, ref, found.reason, message, found.todo, because)
-        yield replace(issue, breaks=breaks, changes=found.changes)
+        issue = Issue("B3", fault.status, ref, fault.reason, message, fault.todo, because)
+        yield replace(issue, breaks=breaks, changes=fault.changes)
 
 
-def _because(found: Fault, entry: Object, facts: Facts) -> tuple[Cause, ...]:
+def _because(fault: Fault, entry: Object, facts: Facts) -> tuple[Cause, ...]:
     ref = service_of(entry)
-    if found.reason == "NoService":
+    if fault.reason == "NoService":
         return ("B6",)
-    if found.reason == "NoEndpoint" and ref and (service := facts.get(SERVICES, ref.namespace, ref.name)):
+    if fault.reason == "NoEndpoint" and ref and (service := facts.get(SERVICES, ref.namespace, ref.name)):
         return services.behind(service, facts)
     return ()
 
@@ -237,10 +237,10 @@ def _backend(ref: Ref, port: int, facts: Facts) -> Iterator[Fault]:
 
 def _certificate(ref: Ref, authorities: Sequence[x509.Certificate], facts: Facts) -> Iterator[Fault]:
     """What is wrong with all certificates that the pods mount; one of them is what they serve."""
-    found = [_fault_of(pem, ref, authorities, facts) for pem in facts.known(SERVING_CERTIFICATES).get(ref, ())]
-    if found and all(found):
+    faults = [_fault_of(pem, ref, authorities, facts) for pem in facts.known(SERVING_CERTIFICATES).get(ref, ())]
+    if faults and all(faults):
         # A pod may have certificates for other purposes, which have other names.
-        yield from sorted(filter(None, found), key=lambda item: item.reason == "WrongName")
+        yield from sorted(filter(None, faults), key=lambda item: item.reason == "WrongName")
 
 
 def _fault_of(pem: bytes, ref: Ref, authorities: Sequence[x509.Certificate], facts: Facts) -> Fault | None:
@@ -249,16 +249,16 @@ def _fault_of(pem: bytes, ref: Ref, authorities: Sequence[x509.Certificate], fac
     except ValueError:
         text = f"is served by {ref} with a certificate that cannot be read"
         return _faulty("BadCertificate", text, renewal.certificate(ref, facts))
-    found = trust.distrust(
+    reason = trust.distrust(
         served, authorities, f"{ref.name}.{ref.namespace}.svc", datetime.fromtimestamp(facts.taken, UTC)
     )
-    if found is None:
+    if reason is None:
         return None
-    text = f"is served by {ref} with a certificate that {found.wrong}"
-    if not found.certain:
+    text = f"is served by {ref} with a certificate that {reason.wrong}"
+    if not reason.certain:
         todo = "see B4, which calls it: if it answers, the API server trusts the certificate."
-        return Fault(found.reason, text, todo, Status.WARN)
-    return _faulty(found.reason, text, renewal.certificate(ref, facts))
+        return Fault(reason.reason, text, todo, Status.WARN)
+    return _faulty(reason.reason, text, renewal.certificate(ref, facts))
 
 
 def _faulty(reason: str, text: str, remedy: Remedy) -> Fault:

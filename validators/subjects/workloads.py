@@ -40,10 +40,10 @@ def issues(facts: Facts) -> tuple[Issue, ...]:
         if pod and (owner := workload_of(pod)):
             causes.setdefault(owner, []).append(issue)
     live = {Ref.of(item): item for resource in RESOURCE_OF_KIND.values() for item in judged(facts, resource)}
-    found = [_issue(item, causes.get(ref, ()), facts) for ref, item in live.items()]
+    issues = [_issue(item, causes.get(ref, ()), facts) for ref, item in live.items()]
     expected = facts.expectations.workloads
     absent = [_absent(ref, facts) for ref in expected if ref not in live and not _has_served(ref, live, facts)]
-    return tuple(sorted((item for item in [*found, *absent] if item), key=lambda item: item.ref))
+    return tuple(sorted((item for item in [*issues, *absent] if item), key=lambda item: item.ref))
 
 
 def _has_served(ref: Ref, live: Mapping[Ref, Object], facts: Facts) -> bool:
@@ -64,53 +64,53 @@ def _absent(ref: Ref, facts: Facts) -> Issue:
     return _spoken_for(Issue(check, Status.FAIL, ref, "Missing", message, f"install component {component}."), facts)
 
 
-def _standing_by(found: Issue, facts: Facts) -> Issue | None:
+def _standing_by(issue: Issue, facts: Facts) -> Issue | None:
     """A workload that is up and does nothing, because the leader that it waits for is gone."""
-    if not (lease := abandoned(facts, found.ref)):
+    if not (lease := abandoned(facts, issue.ref)):
         return None
     held = replace(
-        found,
+        issue,
         reason="LeaseHeld",
-        message=f"{found.ref} is up and does nothing: {lease.found}.",
+        message=f"{issue.ref} is up and does nothing: {lease.found}.",
         todo="free the Lease: a replica takes it within seconds. A restart does not help.",
         changes=(lease.change,),
     )
     return _spoken_for(held, facts)
 
 
-def _spoken_for(found: Issue, facts: Facts) -> Issue:
-    speaker = _SPEAKER.get(facts.expectations.workloads.get(found.ref, ""))
-    return replace(found, because=(speaker,)) if speaker else found
+def _spoken_for(issue: Issue, facts: Facts) -> Issue:
+    speaker = _SPEAKER.get(facts.expectations.workloads.get(issue.ref, ""))
+    return replace(issue, because=(speaker,)) if speaker else issue
 
 
 def _issue(obj: Object, causes: Sequence[Issue], facts: Facts) -> Issue | None:
     ref = Ref.of(obj)
     state = assess(obj)
     expected = ref in facts.expectations.workloads
-    found = Issue(_CHECK_OF_KIND[ref.kind], Status.FAIL, ref, state.reason, state.message, "")
+    issue = Issue(_CHECK_OF_KIND[ref.kind], Status.FAIL, ref, state.reason, state.message, "")
     if state.state is State.READY:
-        return _standing_by(found, facts)
+        return _standing_by(issue, facts)
     if state.state is State.SKIP:
-        return _not_asked_for(found, facts) if expected else _no_nodes(found, obj, facts)
+        return _not_asked_for(issue, facts) if expected else _no_nodes(issue, obj, facts)
     if ref.kind == "Job":
-        return _job(obj, found, causes, facts)
-    found = _refused(replace(found, todo="see its events and its pods."))
+        return _job(obj, issue, causes, facts)
+    issue = _refused(replace(issue, todo="see its events and its pods."))
     if not causes or _short_of_more(obj, causes):
-        return as_owned(replace(found, because=_without_pods(ref, state, facts)), obj, facts)
+        return as_owned(replace(issue, because=_without_pods(ref, state, facts)), obj, facts)
     worst = [item for item in causes if item.status is Status.FAIL] or causes
     because = tuple(dict.fromkeys(item.check for item in worst))
     message = f"{state.message} {worst[0].message}"
-    return replace(found, status=worst[0].status, gravity=worst[0].gravity, message=message, because=because)
+    return replace(issue, status=worst[0].status, gravity=worst[0].gravity, message=message, because=because)
 
 
-def _refused(found: Issue) -> Issue:
+def _refused(issue: Issue) -> Issue:
     """The issue with what to change where Pod Security refuses the pods."""
-    if not violated(found.message):
-        return found
-    needed = needed_level(found.message)
-    command = f"kubectl label namespace {found.ref.namespace} {ENFORCE}={needed} --overwrite"
+    if not violated(issue.message):
+        return issue
+    needed = needed_level(issue.message)
+    command = f"kubectl label namespace {issue.ref.namespace} {ENFORCE}={needed} --overwrite"
     todo = f"set {ENFORCE} of the namespace to {needed}, or a securityContext for the pods (kubeflow_patches)."
-    return replace(found, todo=todo, changes=(command,))
+    return replace(issue, todo=todo, changes=(command,))
 
 
 def _short_of_more(obj: Object, causes: Sequence[Issue]) -> bool:
@@ -131,29 +131,29 @@ def _without_pods(ref: Ref, state: Readiness, facts: Facts) -> tuple[Cause, ...]
     return (causes,) if causes else ()
 
 
-def _not_asked_for(found: Issue, facts: Facts) -> Issue:
-    if found.reason == "ScaledToZero":
-        where = f"{found.ref.kind.lower()}/{found.ref.name}"
-        command = f"kubectl -n {found.ref.namespace} scale {where} --replicas=1"
-        found = replace(found, todo="scale it up.", changes=(command,))
+def _not_asked_for(issue: Issue, facts: Facts) -> Issue:
+    if issue.reason == "ScaledToZero":
+        where = f"{issue.ref.kind.lower()}/{issue.ref.name}"
+        command = f"kubectl -n {issue.ref.namespace} scale {where} --replicas=1"
+        issue = replace(issue, todo="scale it up.", changes=(command,))
     else:
-        found = replace(found, todo="see which nodes its node selector matches.")
-    return _spoken_for(found, facts)
+        issue = replace(issue, todo="see which nodes its node selector matches.")
+    return _spoken_for(issue, facts)
 
 
-def _no_nodes(found: Issue, obj: Object, facts: Facts) -> Issue | None:
-    if found.reason != "NoNodes":
+def _no_nodes(issue: Issue, obj: Object, facts: Facts) -> Issue | None:
+    if issue.reason != "NoNodes":
         return None
-    found = replace(
-        found,
+    issue = replace(
+        issue,
         status=Status.WARN,
         todo="label the nodes that it is for; where the cluster has none of these, nothing is missing.",
     )
-    return as_owned(found, obj, facts)
+    return as_owned(issue, obj, facts)
 
 
-def _job(obj: Object, found: Issue, causes: Sequence[Issue], facts: Facts) -> Issue | None:
-    expected = found.ref in facts.expectations.workloads
+def _job(obj: Object, issue: Issue, causes: Sequence[Issue], facts: Facts) -> Issue | None:
+    expected = issue.ref in facts.expectations.workloads
     failed = assess(obj).state is State.FAILED
     if not expected and not failed:
         return None  # a user's running Job is not late
@@ -161,8 +161,8 @@ def _job(obj: Object, found: Issue, causes: Sequence[Issue], facts: Facts) -> Is
     young = not failed and age(obj, facts) < facts.timing.grace_seconds
     status = Status.FAIL if expected and not young else Status.WARN
     todo = "read the log of its pod, correct the cause, delete the Job and apply it again."
-    found = replace(found, status=status, because=because, todo=todo, evidence=_log_of(found.ref, facts))
-    return as_owned(found, obj, facts)
+    issue = replace(issue, status=status, because=because, todo=todo, evidence=_log_of(issue.ref, facts))
+    return as_owned(issue, obj, facts)
 
 
 def _log_of(job: Ref, facts: Facts) -> str:

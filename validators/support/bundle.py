@@ -18,10 +18,10 @@ _MOST_BYTES = 20_000_000
 
 def reports_in(directory: Path) -> dict[str, str]:
     """The latest reports of a directory, by their path in the bundle; reports never have credentials."""
-    found = sorted(path for path in directory.glob("*latest.*") if path.is_file() and not path.is_symlink())
+    paths = sorted(path for path in directory.glob("*latest.*") if path.is_file() and not path.is_symlink())
     return {
         f"reports/{path.name}": path.read_text("utf-8", "replace")
-        for path in found
+        for path in paths
         if path.stat().st_size <= _MOST_BYTES
     }
 

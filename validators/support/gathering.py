@@ -61,7 +61,7 @@ def gather(cluster: Cluster, namespaces: Sequence[str], *, taken: str, progress:
 
     `taken` is the time to write into the bundle.
     """
-    found = Gathered()
+    gathered = Gathered()
     about = {
         "schema": "kfv.support/v1",
         "version": __version__,
@@ -69,32 +69,32 @@ def gather(cluster: Cluster, namespaces: Sequence[str], *, taken: str, progress:
         "server": cluster.version,
         "namespaces": list(namespaces),
     }
-    found.files["about.json"] = json.dumps(about, indent=2) + "\n"
+    gathered.files["about.json"] = json.dumps(about, indent=2) + "\n"
     targets = list(_targets(cluster, namespaces))
     progress(f"reading {counted(len(RESOURCES), 'kind')} of objects in {counted(len(namespaces), 'namespace')}")
     pods: list[Object] = []
-    for (resource, namespace), objects in zip(targets, _each(cluster, _listed, targets, found), strict=True):
+    for (resource, namespace), objects in zip(targets, _each(cluster, _listed, targets, gathered), strict=True):
         if resource == PODS:
             pods += objects
         if objects:
             place = f"objects/{namespace}/{resource}.yaml" if namespace else f"objects/{resource}.yaml"
-            found.files[place] = _as_yaml(resource, objects)
+            gathered.files[place] = _as_yaml(resource, objects)
     progress("reading events")
-    for namespace, lines in zip(namespaces, _each(cluster, _events, namespaces, found), strict=True):
+    for namespace, lines in zip(namespaces, _each(cluster, _events, namespaces, gathered), strict=True):
         if lines:
-            found.files[f"events/{namespace}.txt"] = redacted("".join(f"{line}\n" for line in lines))
+            gathered.files[f"events/{namespace}.txt"] = redacted("".join(f"{line}\n" for line in lines))
     wanted = list(_logs(pods))
     if len(wanted) > _MOST_LOGS:
-        found.lacking.append(
+        gathered.lacking.append(
             f"{len(wanted) - _MOST_LOGS} of {len(wanted)} logs: those of pods that are not ready came first"
         )
     wanted = wanted[:_MOST_LOGS]
     progress(f"reading {counted(len(wanted), 'log')}")
-    for log, texts in zip(wanted, _each(cluster, _read_log, wanted, found), strict=True):
+    for log, texts in zip(wanted, _each(cluster, _read_log, wanted, gathered), strict=True):
         for text in texts:
-            found.files[log.path] = redacted(without_variables(text))
-    found.files["lacking.txt"] = redacted("".join(f"{line}\n" for line in found.lacking) or "nothing\n")
-    return found
+            gathered.files[log.path] = redacted(without_variables(text))
+    gathered.files["lacking.txt"] = redacted("".join(f"{line}\n" for line in gathered.lacking) or "nothing\n")
+    return gathered
 
 
 def _targets(cluster: Cluster, namespaces: Sequence[str]) -> Iterator[Target]:
@@ -109,7 +109,7 @@ def _targets(cluster: Cluster, namespaces: Sequence[str]) -> Iterator[Target]:
 
 
 def _each(
-    cluster: Cluster, one: Callable[[Cluster, Any], Sequence[Any]], items: Sequence[Any], found: Gathered
+    cluster: Cluster, one: Callable[[Cluster, Any], Sequence[Any]], items: Sequence[Any], gathered: Gathered
 ) -> list[Sequence[Any]]:
     """What `one` returns for every item; nothing, and a line, where the API server refuses it."""
 
@@ -120,7 +120,7 @@ def _each(
             return error
 
     answers = in_parallel(tried, items, _PARALLEL)
-    found.lacking += [
+    gathered.lacking += [
         f"{_named(item)}: {answer}" for item, answer in zip(items, answers, strict=True) if isinstance(answer, ApiError)
     ]
     return [() if isinstance(answer, ApiError) else answer for answer in answers]
@@ -138,8 +138,8 @@ def _listed(cluster: Cluster, target: Target) -> Sequence[Object]:
 
 
 def _events(cluster: Cluster, namespace: str) -> Sequence[str]:
-    found = cluster.list("v1", "Event", namespace=namespace).items
-    return [_line(obj) for obj in sorted(found, key=last_seen)]
+    events = cluster.list("v1", "Event", namespace=namespace).items
+    return [_line(obj) for obj in sorted(events, key=last_seen)]
 
 
 def _line(event: Object) -> str:

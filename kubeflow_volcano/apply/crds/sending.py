@@ -65,7 +65,7 @@ class CrdSender:
             steps = self._steps(obj, found.live)
             if steps is None:
                 return self._send(obj, found)
-            return self._foretell(obj, found, steps) if self._check else self._send_crd(obj, found)
+            return self._predict(obj, found, steps) if self._check else self._send_crd(obj, found)
         outcome = self._send(obj, found)
         if not self._check:
             return self._when_known(outcome, obj, found)
@@ -95,7 +95,7 @@ class CrdSender:
             return None
         return CrdSteps(self._cluster, obj, live, change, deadline=self._deadline, progress=self._progress)
 
-    def _foretell(self, obj: Object, found: Found, steps: CrdSteps) -> ObjectOutcome:
+    def _predict(self, obj: Object, found: Found, steps: CrdSteps) -> ObjectOutcome:
         """What a run would do: a dry run would be refused, because the steps before it are missing."""
         live, change = found.live or {}, steps.change
         ref, words = Ref.of(obj), []

@@ -104,12 +104,12 @@ class CrdSteps:
             return ""
         try:
             self._await(version, marked=False)
-            found = self._objects(version)
+            objects = self._objects(version)
         except ApiError as error:
             if lost_version(error.message):
                 return str(error)
             raise
-        self._compare(found)
+        self._compare(objects)
         return ""
 
     def put_back(self, send: Callable[[Object, Object], None]) -> None:
@@ -120,8 +120,8 @@ class CrdSteps:
         """
 
         def remember(live: Object) -> bool:
-            found = live["status"]["storedVersions"]
-            live["status"]["storedVersions"] = [*dict.fromkeys((*self.change.stored, *found))]
+            stored = live["status"]["storedVersions"]
+            live["status"]["storedVersions"] = [*dict.fromkeys((*self.change.stored, *stored))]
             return True
 
         send(intermediate(self._declared, self._live), self._live)
@@ -156,7 +156,7 @@ class CrdSteps:
         storage = self.change.storage
         limit, unmoved_limit = (self._deadline.at_most(each) for each in (_REWRITE_SECONDS, _UNMOVED_SECONDS))
         for _ in limit.every(_PASS_SECONDS):
-            found, stored, refused = self._rewrite()
+            rewritten, stored, refused = self._rewrite()
             lasting = [error for _, error in refused if not (error.webhook_unanswered or error.transient)]
             if lasting or (refused and limit.passed):
                 raise _refusal(self._ref, storage, refused)
@@ -164,10 +164,10 @@ class CrdSteps:
                 limit.renew()
                 unmoved_limit.renew()
             elif not refused:
-                unmoved = self._unmoved(found)
+                unmoved = self._unmoved(rewritten)
                 if not unmoved:
-                    self._compare(found)
-                    self._before = found
+                    self._compare(rewritten)
+                    self._before = rewritten
                     number = counted(len(self._times), "object")
                     self._progress(f"{self._ref}: stored versions migrated: {number} to {storage}")
                     return
@@ -178,7 +178,7 @@ class CrdSteps:
     def _rewrite(self) -> tuple[Mapping[str, Object], int, Sequence[tuple[Ref, ApiError]]]:
         """One pass: the objects by UID as they are now, how many of them were stored again, and which were refused."""
         api_version, kind = self._kind(self.change.storage)
-        found, stored, refused = dict[str, Object](), 0, list[tuple[Ref, ApiError]]()
+        rewritten, stored, refused = dict[str, Object](), 0, list[tuple[Ref, ApiError]]()
 
         def rewrite(item: Object) -> Object | tuple[Ref, ApiError] | None:
             """An empty patch: the API server writes the object only if its stored form differs."""
@@ -195,7 +195,7 @@ class CrdSteps:
                     refused.append(answer)
                 elif answer:
                     uid = item["metadata"]["uid"]
-                    found[uid] = answer
+                    rewritten[uid] = answer
                     if _version(answer) != _version(item) and self._times[uid] < _MOST_TIMES:
                         stored += 1
                         self._times[uid] += 1
@@ -203,22 +203,22 @@ class CrdSteps:
                 self._deadline.renew()
                 number = counted(len(self._times), "object")
                 self._progress(f"{self._ref}: {number} stored in {self.change.storage}")
-        return found, stored, refused
+        return rewritten, stored, refused
 
-    def _unmoved(self, found: Mapping[str, Object]) -> list[Ref]:
+    def _unmoved(self, objects: Mapping[str, Object]) -> list[Ref]:
         """Objects that must have been stored in another version before, and have not been written since."""
         if not self.change.moves:
             return []
-        both = self._before.keys() & found.keys()
-        return sorted(Ref.of(found[uid]) for uid in both if _version(found[uid]) == _version(self._before[uid]))
+        both = self._before.keys() & objects.keys()
+        return sorted(Ref.of(objects[uid]) for uid in both if _version(objects[uid]) == _version(self._before[uid]))
 
-    def _compare(self, found: Mapping[str, Object]) -> None:
+    def _compare(self, objects: Mapping[str, Object]) -> None:
         """Check that every object is found that was there before the first step, but for those that others deleted.
 
         Raises:
             ApiError: some exist, and are not found.
         """
-        missing = [self._before[uid] for uid in self._before.keys() - found.keys()]
+        missing = [self._before[uid] for uid in self._before.keys() - objects.keys()]
         api_version, kind = self._kind(readable_version(self._declared) or self.change.storage)
         lost = []
         for item in missing:
@@ -230,7 +230,7 @@ class CrdSteps:
         if lost:
             raise ApiError(0, "Missing", f"{self._ref}: {self._words(sorted(lost))} not listed any more")
         if missing:
-            self._before = {uid: item for uid, item in self._before.items() if uid in found}
+            self._before = {uid: item for uid, item in self._before.items() if uid in objects}
             self._progress(f"{self._ref}: {counted(len(missing), 'object')} deleted by others meanwhile")
 
     def _words(self, refs: Sequence[Ref]) -> str:
@@ -240,14 +240,14 @@ class CrdSteps:
 
     def _objects(self, version: str) -> Mapping[str, Object]:
         """The metadata of all objects of the kind, by UID."""
-        found: dict[str, Object] = {}
+        objects: dict[str, Object] = {}
         api_version, kind = self._kind(version)
         self._cluster.resource(api_version, kind, refresh=True)
         for page in self._cluster.pages(api_version, kind, size=_PAGE, brief=True, deadline=self._deadline):
             if page.restarted:
-                found.clear()
-            found |= {item["metadata"]["uid"]: item for item in page.items}
-        return found
+                objects.clear()
+            objects |= {item["metadata"]["uid"]: item for item in page.items}
+        return objects
 
     def _forget(self) -> None:
         """Remove the versions from status.storedVersions, in which no object is stored any more."""

@@ -80,12 +80,12 @@ def give_up(live: Object, declared: Object, manager: str, pointers: Sequence[Poi
     Raises:
         ApiError: as in `owns`.
     """
-    found = False
+    changed = False
     for pointer in pointers:
         if steps := _owned(live, declared, manager, pointer):
             _drop((owned_by(live, manager) or {})["fieldsV1"], steps)
-            found = True
-    return found
+            changed = True
+    return changed
 
 
 def with_live_values(obj: Object, live: Object, manager: str, pointers: Sequence[Pointer]) -> Object:

@@ -57,10 +57,10 @@ def without_left_fields(after: Object) -> Object:
     entries = _entries(after)
     tools = [entry.get("fieldsV1") or {} for entry in entries if _is_tools(entry)]
     others = [entry.get("fieldsV1") or {} for entry in entries if not _is_tools(entry)]
-    found = copy.deepcopy(after)
+    kept = copy.deepcopy(after)
     for fields in tools:
-        _remove(found, fields, others)
-    return found
+        _remove(kept, fields, others)
+    return kept
 
 
 def has_left_fields(live: Object) -> bool:

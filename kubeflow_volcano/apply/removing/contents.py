@@ -62,15 +62,15 @@ def contents_of(cluster: Cluster, namespaces: Collection[str], deadline: Deadlin
         except ApiError as error:
             return str(error)
 
-    found: dict[str, list[Object]] = defaultdict(list)
+    by_kind: dict[str, list[Object]] = defaultdict(list)
     unread: dict[str, str] = {}
     for (kind, name), answer in zip(wanted, in_parallel(look, wanted, _PARALLEL), strict=True):
         if isinstance(answer, str):
             unread[kind.title] = answer
         else:
-            found[name] += [item for item in answer if not _belongs_to_kubernetes(item)]
+            by_kind[name] += [item for item in answer if not _belongs_to_kubernetes(item)]
     outside = {kind.key for kind in served if not kind.namespaced}
-    owners = {item["uid"]: item for items in found.values() for obj in items for item in _owners(obj, outside)}
+    owners = {item["uid"]: item for items in by_kind.values() for obj in items for item in _owners(obj, outside)}
     living = {uid for uid, owner in owners.items() if _lives(cluster, owner, deadline)}
     stay = {
         name: tuple(
@@ -79,7 +79,7 @@ def contents_of(cluster: Cluster, namespaces: Collection[str], deadline: Deadlin
             if not item["metadata"].get("ownerReferences")
             or any(owner["uid"] in living for owner in _owners(item, outside))
         )
-        for name, items in found.items()
+        for name, items in by_kind.items()
     }
     return Contents(stay, unread)
 

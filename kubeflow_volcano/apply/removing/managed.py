@@ -87,14 +87,14 @@ def managed_objects(
         except ApiError as error:
             return {} if error.status == HTTPStatus.NOT_FOUND else str(error)
 
-    found: dict[Ref, Object] = {}
+    objects: dict[Ref, Object] = {}
     unread: dict[str, str] = {}
     for resource, answer in zip(wanted, in_parallel(look, wanted, _PARALLEL), strict=True):
         if isinstance(answer, str):
             unread[resource.title] = answer
         else:
-            found |= answer
-    return Managed(found, unread)
+            objects |= answer
+    return Managed(objects, unread)
 
 
 def preferred_kinds(cluster: Cluster) -> Iterator[Resource]:

@@ -41,10 +41,10 @@ def waves(
     refs: Iterable[Ref], custom_groups: Collection[str], order: Sequence[Wave] = PRUNING
 ) -> Sequence[tuple[Wave, Sequence[Ref]]]:
     """`refs` by wave, sorted; empty waves are left out. `custom_groups` are the API groups of CRDs."""
-    found: dict[Wave, list[Ref]] = {wave: [] for wave in order}
+    by_wave: dict[Wave, list[Ref]] = {wave: [] for wave in order}
     for ref in sorted(refs):
-        found[_wave(ref, custom_groups)].append(ref)
-    return [(wave, members) for wave, members in found.items() if members]
+        by_wave[_wave(ref, custom_groups)].append(ref)
+    return [(wave, members) for wave, members in by_wave.items() if members]
 
 
 def _wave(ref: Ref, custom_groups: Collection[str]) -> Wave:

@@ -29,17 +29,17 @@ def ignoring(declared: Object, live: Object | None, new: Collection[tuple[str, s
     Webhooks that intercept only `new` resources, by group and plural, stay as declared.
     """
     closed = {hook["name"] for hook in (live or {}).get("webhooks") or () if hook.get("failurePolicy") == "Fail"}
-    found = copy.deepcopy(declared)
+    copied = copy.deepcopy(declared)
     coming = [
         hook
-        for hook in found.get("webhooks") or ()
+        for hook in copied.get("webhooks") or ()
         if hook.get("failurePolicy", "Fail") == "Fail"
         and hook["name"] not in closed
         and not _resources(hook) <= set(new)
     ]
     for hook in coming:
         hook["failurePolicy"] = "Ignore"
-    return found if coming else None
+    return copied if coming else None
 
 
 def _resources(hook: Mapping[str, Any]) -> set[tuple[str, str]]:

@@ -73,7 +73,7 @@ class Served:
                 if self._stop.wait(_LONG_PAUSE_SECONDS if len(self._since) > _MANY else _PAUSE_SECONDS):
                     return
                 self._look()
-                self._look_at_late()
+                self._check_late()
             for ref in list(self._since):
                 self._settle(ref, self._live(ref))
         except ApiError as error:
@@ -93,7 +93,7 @@ class Served:
                 if len(missed) == _MISSES:
                     return
 
-    def _look_at_late(self) -> None:
+    def _check_late(self) -> None:
         for ref in filter(self._late, list(self._since)):
             answer = self._live(ref)
             if answer.state is State.FAILED:

@@ -121,7 +121,7 @@ def _probe(
     for obj in candidates:
         name = obj["metadata"].get("namespace", "")
         namespace = labelled_namespace(by_name.get(name), name)
-        if (not name or name in by_name) and hook.intercepts(obj, namespace, plurals.of(obj)):
+        if (not name or name in by_name) and hook.intercepts(obj, namespace, plurals.plural(obj)):
             return obj
     watched = sorted(name for name, item in by_name.items() if hook.matches_namespace(item))
     if hook.text.get("objectSelector", {}) not in ({}, None) or not watched:

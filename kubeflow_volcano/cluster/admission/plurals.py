@@ -82,6 +82,6 @@ class Plurals:
         for version, served in (kinds or {}).items():
             self._known |= {(group_of(version), kind): resource.plural for kind, resource in served.items()}
 
-    def of(self, obj: Object) -> str:
+    def plural(self, obj: Object) -> str:
         """The resource name of the object's kind; empty for an unknown kind, which only `*` matches."""
         return self._known.get((group_of(obj["apiVersion"]), obj["kind"]), "")

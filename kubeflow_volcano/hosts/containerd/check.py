@@ -49,9 +49,9 @@ def require_accepted(result: Plan, dump: str, error: str, path: str) -> None:
                 f"set config_path by hand in {path}, and run this again.",
             )
         )
-    found = dumps.parse_dump(dump, path)
-    problems = [*dumps.plugin_problems(found, path)]
-    if result.expected is not None and (keys := dumps.differences(result.expected, found)):
+    parsed = dumps.parse_dump(dump, path)
+    problems = [*dumps.plugin_problems(parsed, path)]
+    if result.expected is not None and (keys := dumps.differences(result.expected, parsed)):
         problems.append(
             Problem(
                 f"the change would also affect {few(keys)} in containerd's configuration; nothing was written.",

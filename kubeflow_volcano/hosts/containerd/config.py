@@ -32,8 +32,8 @@ class ConfigFile:
     @property
     def version(self) -> int:
         """The version of the file's format, 0 where it has none; it is not containerd's version."""
-        found = self.values.get("version", 0)
-        return found if isinstance(found, int) else 0
+        number = self.values.get("version", 0)
+        return number if isinstance(number, int) else 0
 
     @property
     def plugin(self) -> str:
@@ -43,8 +43,8 @@ class ConfigFile:
     @property
     def table(self) -> Mapping[str, Any] | None:
         """That plugin's table, or None."""
-        found = _mapping(self.values.get("plugins")).get(self.plugin)
-        return found if isinstance(found, dict) else None
+        table = _mapping(self.values.get("plugins")).get(self.plugin)
+        return table if isinstance(table, dict) else None
 
     @property
     def registry(self) -> Mapping[str, Any]:
@@ -69,9 +69,11 @@ class ConfigFile:
     @property
     def imports(self) -> tuple[str, ...]:
         """Paths and patterns that it imports, made absolute."""
-        found = self.values.get("imports", ())
+        patterns = self.values.get("imports", ())
         return tuple(
-            normpath(item if isabs(item) else join(dirname(self.path), item)) for item in found if isinstance(item, str)
+            normpath(item if isabs(item) else join(dirname(self.path), item))
+            for item in patterns
+            if isinstance(item, str)
         )
 
 
@@ -132,8 +134,10 @@ def registry_of(dump: Mapping[str, Any]) -> Registry:
     """The registries of a dump, which has containerd's newest format."""
     plugins = _mapping(dump.get("plugins"))
     name = _NEWER if _NEWER in plugins else _PLUGINS[2]
-    found = _mapping(_mapping(plugins.get(name)).get("registry"))
-    return Registry(str(found.get("config_path", "")), _mapping(found.get("mirrors")), _mapping(found.get("configs")))
+    registry = _mapping(_mapping(plugins.get(name)).get("registry"))
+    return Registry(
+        str(registry.get("config_path", "")), _mapping(registry.get("mirrors")), _mapping(registry.get("configs"))
+    )
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

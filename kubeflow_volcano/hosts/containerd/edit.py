@@ -85,8 +85,8 @@ def _drop(table: Any, path: Path) -> bool:
     if not isinstance(table, dict):
         return False
     if path[0] == "*":
-        found = [_drop(inner, path[1:]) for inner in table.values()]
-        return any(found)
+        dropped = [_drop(inner, path[1:]) for inner in table.values()]
+        return any(dropped)
     if path[0] not in table:
         return False
     if len(path) > 1:

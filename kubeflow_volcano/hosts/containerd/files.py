@@ -75,11 +75,11 @@ def hosts_files(
 
 
 def _one(
-    directory: str, found: Directory | None, wanted: MirrorHost | None, old: Legacy | None, *, extend: bool
+    directory: str, existing: Directory | None, wanted: MirrorHost | None, old: Legacy | None, *, extend: bool
 ) -> Iterator[Write | Problem]:
     path = f"{directory}/hosts.toml"
     try:
-        text = found.hosts.decode("utf-8") if found and found.hosts is not None else ""
+        text = existing.hosts.decode("utf-8") if existing and existing.hosts is not None else ""
         hosts_of(without_block(text))
     except ValueError as error:
         yield Problem(
@@ -88,7 +88,7 @@ def _one(
             f"correct or remove {path}.",
         )
         return
-    certificates = [name for name in found.others if name.endswith(_CERTIFICATES)] if found else []
+    certificates = [name for name in existing.others if name.endswith(_CERTIFICATES)] if existing else []
     if not text.strip() and certificates:
         yield Problem(
             f"{directory} has Docker-style certificates ({', '.join(sorted(certificates))}) and no hosts.toml.",
@@ -96,7 +96,7 @@ def _one(
             f"write {path} with ca and client, or remove the certificates.",
         )
         return
-    before = None if found is None or found.hosts is None else text
+    before = None if existing is None or existing.hosts is None else text
     if old and text.strip():
         if not requests_first(without_block(text), old.hosts, upstream=True):
             yield _both(path)
@@ -151,7 +151,12 @@ def _leftover(path: str, content: bytes) -> Iterator[Write | Problem]:
 
 def shadowed(present: Mapping[str, Directory], wanted: Mapping[str, MirrorHost]) -> Sequence[str]:
     """Registries that get their own directory, so that a foreign `_default` no longer applies to them."""
-    found = present.get(ANY)
-    if found is None or found.hosts is None or ANY in wanted or is_own(found.hosts.decode("utf-8", "replace")):
+    catch_all = present.get(ANY)
+    if (
+        catch_all is None
+        or catch_all.hosts is None
+        or ANY in wanted
+        or is_own(catch_all.hosts.decode("utf-8", "replace"))
+    ):
         return ()
     return sorted(name for name in wanted if directory_of(name, present) not in present)

@@ -68,7 +68,7 @@ class Host:
             yield f"  {line}"
 
 
-def with_mirror(found: str, hosts: Sequence[Host], *, upstream: bool) -> str:
+def with_mirror(text: str, hosts: Sequence[Host], *, upstream: bool) -> str:
     """The text of a file in which `hosts` come first, and everything else is as in `found`.
 
     With `upstream` containerd tries the registry itself last. Without, `server` repeats the first of `hosts`: else the
@@ -78,7 +78,7 @@ def with_mirror(found: str, hosts: Sequence[Host], *, upstream: bool) -> str:
     Raises:
         ValueError: `found`, without what was written here, is not TOML.
     """
-    rest = without_block(found)
+    rest = without_block(text)
     above, tables = _split(rest)
     newline = "\r\n" if "\r\n" in rest else "\n"
     lines = [BEGIN]

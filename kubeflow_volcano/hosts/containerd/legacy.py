@@ -42,21 +42,21 @@ def migrate(registry: Registry) -> Mapping[str, Legacy]:
     if "registry-1.docker.io" in tls:
         names.add("docker.io")
     problems: list[Problem] = []
-    found: dict[str, Legacy] = {}
+    legacy: dict[str, Legacy] = {}
     for name in sorted(names):
         own = registry.mirrors.get(name, registry.mirrors.get("*", {}))
         try:
-            found[name] = _of(name, own.get("endpoint") or (), tls)
+            legacy[name] = _of(name, own.get("endpoint") or (), tls)
         except ValueError as error:
             problems.append(_unusable(name, error))
     if endpoints := registry.mirrors.get("*", {}).get("endpoint"):
         try:
-            found[ANY] = Legacy(tuple(_host(_split(text), tls) for text in endpoints), None)
+            legacy[ANY] = Legacy(tuple(_host(_split(text), tls) for text in endpoints), None)
         except ValueError as error:
             problems.append(_unusable("*", error))
     if problems:
         raise InvalidInput(problems)
-    return {name: item for name, item in found.items() if item.hosts or item.server}
+    return {name: item for name, item in legacy.items() if item.hosts or item.server}
 
 
 def _unusable(name: str, error: ValueError) -> Problem:

@@ -40,15 +40,15 @@ def read_files(look: Look) -> dict[str, ConfigFile]:
         InvalidInput: all files that are not TOML.
     """
     problems: list[Problem] = []
-    found: dict[str, ConfigFile] = {}
+    files: dict[str, ConfigFile] = {}
     for path, content in look.files.items():
         try:
-            found[path] = parse_file(path, content)
+            files[path] = parse_file(path, content)
         except InvalidInput as error:
             problems += error.problems
     if problems:
         raise InvalidInput(problems)
-    return found
+    return files
 
 
 def changed_files(look: Look, directory: str, *, moves: bool) -> Mapping[str, ConfigFile]:

@@ -23,11 +23,11 @@ _LONG = 8
 def without_credentials(text: str) -> str:
     """The text of a file with a word in place of each credential; nothing of it where one cannot be found in it."""
     try:
-        found = set(_values(read_toml(text), secret=False))
+        values = set(_values(read_toml(text), secret=False))
     except tomllib.TOMLDecodeError:
         return f"{HIDDEN}: it is no TOML"
     shown = _LINE.sub(lambda line: f"{line['key']}{HIDDEN}" if is_secret_name(line["name"]) else line[0], text)
-    for value in sorted(found, key=len, reverse=True):
+    for value in sorted(values, key=len, reverse=True):
         spellings = [json.dumps(value), f'"{value}"', f"'{value}'", *([value] if len(value) >= _LONG else [])]
         if not any(spelling in text for spelling in spellings):
             return f"{HIDDEN}: it has credentials in a spelling that is not known here"

@@ -59,19 +59,19 @@ def mirror_hosts(
     names = {_complete(name) for name in registries}
     names |= {_complete(rule.source) for rule in rules if rule.source != "*"}
     targets = {_target(rule).partition("/")[0] for rule in rules}
-    found: dict[str, MirrorHost] = {}
+    hosts: dict[str, MirrorHost] = {}
     for name in names:
         rule = next((rule for rule in rules if _complete(rule.source) in {name, "*"}), None)
         if rule is None or _target(rule).partition("/")[0] == name or (rule.source == "*" and name in targets):
             continue
-        found[name] = MirrorHost(_host(_path(rule, name), http, ca), upstream)
+        hosts[name] = MirrorHost(_host(_path(rule, name), http, ca), upstream)
     for rule in rules:
         if rule.source == "*" and not rule.prefix:
-            found[ANY] = MirrorHost(_host(_target(rule), http, ca), upstream)
+            hosts[ANY] = MirrorHost(_host(_target(rule), http, ca), upstream)
     for target in targets:
-        if ANY in found or ca or target in http:
-            found.setdefault(target, MirrorHost(_host(target, http, ca), upstream=False))
-    return dict(sorted(found.items()))
+        if ANY in hosts or ca or target in http:
+            hosts.setdefault(target, MirrorHost(_host(target, http, ca), upstream=False))
+    return dict(sorted(hosts.items()))
 
 
 def _complete(source: str) -> str:
@@ -103,13 +103,13 @@ def authority(path: Path | None) -> str:
         return ""
     try:
         content = path.read_bytes()
-        found = x509.load_pem_x509_certificates(content)
+        certificates = x509.load_pem_x509_certificates(content)
         text = content.decode("utf-8")
     except (OSError, ValueError) as error:
         raise InvalidInput(_unusable(path, str(error))) from error
     if "PRIVATE KEY" in text:
         raise InvalidInput(_unusable(path, "it contains a private key"))
-    if not found:
+    if not certificates:
         raise InvalidInput(_unusable(path, "it contains no certificate"))
     return text
 

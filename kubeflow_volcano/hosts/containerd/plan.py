@@ -132,14 +132,14 @@ def _dump(look: Look) -> Mapping[str, Any]:
 
 def _registry(dump: Mapping[str, Any], look: Look) -> Registry:
     """The registries of the dump, with TLS settings of the files, which containerd 2 ignores."""
-    found = registry_of(dump)
+    registry = registry_of(dump)
     if look.release < NEWER:
-        return found
-    configs = {host: dict(item) for host, item in found.configs.items()}
+        return registry
+    configs = {host: dict(item) for host, item in registry.configs.items()}
     for file in loaded_files(look):
         for host, item in file.configs.items():
             configs.setdefault(host, {}).update({"tls": item["tls"]} if item.get("tls") else {})
-    return Registry(found.config_path, found.mirrors, configs)
+    return Registry(registry.config_path, registry.mirrors, configs)
 
 
 def _listed(registry: Registry, look: Look) -> tuple[str, ...]:

@@ -38,15 +38,15 @@ def sections(text: str) -> list[Section]:
         ValueError: it is not TOML.
     """
     read_toml(text)
-    found: list[Section] = []
+    parts: list[Section] = []
     path: tuple[str, ...] = ()
     header, start = "", 0
     for match in _HEADER.finditer(text):
         if not _ends_there(text[start : match.start()]):
             continue  # that line is part of a value
-        found.append(Section(path, header, text[start : match.start()]))
+        parts.append(Section(path, header, text[start : match.start()]))
         path, header, start = tuple(_names(read_toml(match[0].strip()))), match[0], match.end()
-    return [*found, Section(path, header, text[start:])]
+    return [*parts, Section(path, header, text[start:])]
 
 
 def _ends_there(body: str) -> bool:

@@ -83,7 +83,7 @@ class Ledger:
         with self._held() as state:
             return state
 
-    def turn(self, requests: int = 1) -> float:
+    def acquire(self, requests: int = 1) -> float:
         """Take so many requests together and return 0, or return the seconds until they may be free."""
         with self._held() as state:
             now = self._clock()

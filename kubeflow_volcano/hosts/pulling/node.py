@@ -92,16 +92,16 @@ class _Run:
         names: list[str] = []
         while self._queue and len(names) < most:
             name = self._queue.popleft()
-            if why := self._full or self._tally.stopped or self._turn(name):
+            if why := self._full or self._tally.stopped or self._acquire(name):
                 self._leave(name, why)
             else:
                 names.append(name)
         return names
 
-    def _turn(self, name: str) -> str:
+    def _acquire(self, name: str) -> str:
         """Wait for the turn of an image; why it gets none, empty if it may be pulled now."""
         while not (why := self._ledger.barred(name)):
-            seconds = self._ledger.turn(_FIRST_REQUESTS)
+            seconds = self._ledger.acquire(_FIRST_REQUESTS)
             if seconds == 0:
                 return ""
             self._wait(min(seconds, _LONGEST_WAIT_SECONDS))

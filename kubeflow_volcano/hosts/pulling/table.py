@@ -107,11 +107,11 @@ def warnings(results: Results) -> Iterator[Problem]:
 
 
 def _grouped(results: Results, kind: str) -> dict[tuple[str, str], list[str]]:
-    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    groups: dict[tuple[str, str], list[str]] = defaultdict(list)
     for node, result in sorted(results.items()):
         for name, why in (result or {}).get(kind, {}).items():
-            found[name, why].append(node)
-    return found
+            groups[name, why].append(node)
+    return groups
 
 
 def _advice(why: str, name: str) -> str:
@@ -119,5 +119,5 @@ def _advice(why: str, name: str) -> str:
         return "make room on that disk, or give the images a larger one; then run again: pulled images stay."
     if " and sha256:" in why:
         return f"find out which registry serves the other image; delete it (crictl rmi {name}) and run again."
-    todo = found.todo.removesuffix(".") if (found := recognise(why, "pull")) else "fix the cause"
+    todo = symptom.todo.removesuffix(".") if (symptom := recognise(why, "pull")) else "fix the cause"
     return f"{todo}; then run again: pulled images stay."

@@ -41,25 +41,25 @@ class Directory:
     """Paths for static volumes that are not directories, each with what is wrong."""
 
     @classmethod
-    def decode(cls, found: Mapping[str, Any]) -> Self:
+    def decode(cls, measured: Mapping[str, Any]) -> Self:
         """From the module's answer."""
-        mount = found["file_system"]
-        there = found["kind"] != "absent"
+        mount = measured["file_system"]
+        there = measured["kind"] != "absent"
         return cls(
-            path=found["path"],
-            kind=found["kind"],
-            owner=(found["uid"], found["gid"], found["mode"]) if there else None,
-            volumes=found["volumes"],
-            others=found["others"],
-            some_others=tuple(found["some_others"]),
+            path=measured["path"],
+            kind=measured["kind"],
+            owner=(measured["uid"], measured["gid"], measured["mode"]) if there else None,
+            volumes=measured["volumes"],
+            others=measured["others"],
+            some_others=tuple(measured["some_others"]),
             mount_point=mount["point"],
             file_system=mount["type"],
             options=frozenset(mount["options"]),
-            free_bytes=found["free_bytes"],
-            free_inodes=found["free_inodes"],
-            inodes=found["inodes"],
-            written_as=found["written_as"],
-            strange=tuple(_strange(found["directories"])),
+            free_bytes=measured["free_bytes"],
+            free_inodes=measured["free_inodes"],
+            inodes=measured["inodes"],
+            written_as=measured["written_as"],
+            strange=tuple(_invalid(measured["directories"])),
         )
 
     def problems(self, minimum_free_gb: int) -> Iterator[Problem]:
@@ -132,7 +132,7 @@ def _described(owner: tuple[int, int, str] | None) -> str:
     return f"{owner[0]}:{owner[1]} {owner[2]}" if owner else "nothing"
 
 
-def _strange(directories: Any) -> Iterator[str]:
+def _invalid(directories: Any) -> Iterator[str]:
     for item in directories:
         if item["kind"] not in {"absent", "directory"}:
             yield f"{item['path']}, for a static volume, is not a directory"

@@ -73,7 +73,7 @@ def volume_owners(objects: Mapping[str, Sequence[Object]], claims: Iterable[Clai
     known = {f"{claim.namespace}/{claim.name}": claim for claim in claims}
     names = _names(objects["Node"])
     bound = {(item["metadata"]["namespace"], item["metadata"]["name"]): item for item in _bound(objects)}
-    found: list[VolumeOwner] = []
+    owners: list[VolumeOwner] = []
     for volume in objects["PersistentVolume"]:
         ref = volume["spec"].get("claimRef") or {}
         claim = bound.get((ref.get("namespace"), ref.get("name")))
@@ -82,8 +82,8 @@ def volume_owners(objects: Mapping[str, Sequence[Object]], claims: Iterable[Clai
             continue
         mounts = list(_live(objects["Pod"], claim)) or list(_declared(objects, claim)) or _known(known, claim)
         host = node_of(volume)
-        found += _owners(volume, claim, names.get(host, host), path, mounts)
-    return tuple(found)
+        owners += _owners(volume, claim, names.get(host, host), path, mounts)
+    return tuple(owners)
 
 
 def _names(nodes: Iterable[Object]) -> dict[str, str]:
@@ -124,11 +124,11 @@ def _mounts(consumer: str, spec: Mapping[str, Any], claim: str, status: Mapping[
 
 
 def _known(known: Mapping[str, Claim], claim: Object) -> list[_Mount]:
-    found = known.get(f"{claim['metadata']['namespace']}/{claim['metadata']['name']}")
-    if found is None:
+    mounts = known.get(f"{claim['metadata']['namespace']}/{claim['metadata']['name']}")
+    if mounts is None:
         return []
-    identity = RunsAs(found.run_as_user, found.run_as_group, found.fs_group, not_root=False)
-    return [_Mount(f"{found.consumer}, by the catalog", "", identity)]
+    identity = RunsAs(mounts.run_as_user, mounts.run_as_group, mounts.fs_group, not_root=False)
+    return [_Mount(f"{mounts.consumer}, by the catalog", "", identity)]
 
 
 def _owners(volume: Object, claim: Object, node: str, path: str, mounts: Sequence[_Mount]) -> Iterator[VolumeOwner]:

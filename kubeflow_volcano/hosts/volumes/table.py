@@ -78,14 +78,14 @@ def _described(owner: VolumeOwner, answer: Mapping[str, Any]) -> Iterator[str]:
         yield f"not completely checked: {answer['incomplete']}"
 
 
-def rendered(found: Sequence[Row]) -> str:
+def rendered(rows: Sequence[Row]) -> str:
     """The notable rows as a table, at most 40, and how many others there are."""
-    notable = [row for row in found if row.notable]
+    notable = [row for row in rows if row.notable]
     cells = [(row.host, row.directory, row.consumer, row.found, row.needed, row.result) for row in notable[:_MOST]]
     lines = table([_HEAD, *cells]) if notable else []
     if len(notable) > _MOST:
         lines.append(f"and {len(notable) - _MOST} more")
-    right = len(found) - len(notable)
-    all_of_them = counted(len(found), "volume directory", "volume directories")
+    right = len(rows) - len(notable)
+    all_of_them = counted(len(rows), "volume directory", "volume directories")
     lines.append(f"{right} of {all_of_them} {'is' if right == 1 else 'are'} right.")
     return "\n".join(lines)

@@ -93,10 +93,10 @@ def unused(cache: Path) -> dict[Path, int]:
 
 def _all_mounts() -> str:
     """Mount tables of all processes of this machine: a node mounts its tools in its own namespace."""
-    found = []
+    texts = []
     for table in Path("/proc").glob("[0-9]*/mountinfo"):
         try:
-            found.append(table.read_text())
+            texts.append(table.read_text())
         except OSError:  # the process has ended
             continue
-    return "".join(found)
+    return "".join(texts)

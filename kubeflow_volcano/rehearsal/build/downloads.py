@@ -41,9 +41,9 @@ def origin(url: str) -> str:
 
 def reachable_origins(urls: Iterable[str]) -> frozenset[str]:
     """The origins of `urls` that answer a request for their root within three seconds; all are tried in parallel."""
-    found: set[str] = set()
+    origins: set[str] = set()
     askers = [
-        threading.Thread(target=_ask, args=(host, found), daemon=True)  # a resolver may hang for much longer
+        threading.Thread(target=_ask, args=(host, origins), daemon=True)  # a resolver may hang for much longer
         for host in {origin(url) for url in urls}
     ]
     end = time.monotonic() + _PROBE_SECONDS
@@ -51,16 +51,16 @@ def reachable_origins(urls: Iterable[str]) -> frozenset[str]:
         asker.start()
     for asker in askers:
         asker.join(max(0.0, end - time.monotonic()))
-    return frozenset(found)
+    return frozenset(origins)
 
 
-def _ask(host: str, found: set[str]) -> None:
+def _ask(host: str, origins: set[str]) -> None:
     request = urllib.request.Request(f"{host}/", method="HEAD")  # noqa: S310  https by the generation's schema
     try:
         with opener().open(request, timeout=_PROBE_SECONDS):
-            found.add(host)
+            origins.add(host)
     except urllib.error.HTTPError:
-        found.add(host)  # it may refuse HEAD, but it can be reached
+        origins.add(host)  # it may refuse HEAD, but it can be reached
     except (OSError, http.client.HTTPException, ValueError):
         return
 
@@ -109,8 +109,8 @@ def _extract(arrived: Path, member: str, program: Path) -> None:
         program.hardlink_to(arrived)
     else:
         with tarfile.open(arrived) as archive:
-            found = next((entry for entry in archive if posixpath.normpath(entry.name) == member), None)
-            content = archive.extractfile(found) if found else None
+            info = next((entry for entry in archive if posixpath.normpath(entry.name) == member), None)
+            content = archive.extractfile(info) if info else None
             if content is None:
                 raise KeyError(f"no file {member} in the archive")
             program.write_bytes(content.read())

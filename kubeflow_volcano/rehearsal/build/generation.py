@@ -69,9 +69,9 @@ def _with_extra(data: Any, extra: str) -> Any:
         raise InvalidInput(
             Problem(f"the extra {extra!r}.", f"one of: {', '.join(known) or 'none here'}.", "correct its name.")
         )
-    found = known[extra]
-    merged = {key: {**data.get(key, {}), **found[key]} for key in ("layers", "tools")}
-    return {**data, **merged, "images": [*data.get("images", ()), *found["images"]]}
+    chosen = known[extra]
+    merged = {key: {**data.get(key, {}), **chosen[key]} for key in ("layers", "tools")}
+    return {**data, **merged, "images": [*data.get("images", ()), *chosen["images"]]}
 
 
 def _refuse(path: Path, faults: Iterable[str]) -> None:

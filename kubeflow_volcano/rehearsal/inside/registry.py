@@ -97,11 +97,11 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET  # noqa: N815  http.server calls it by this name; the body is left out where it would be sent
 
     def _manifest(self, namespace: str, name: str, reference: str) -> None:
-        found = self.server.resolve(namespace, name, reference)
-        if found is None:
+        content = self.server.resolve(namespace, name, reference)
+        if content is None:
             self._error(HTTPStatus.NOT_FOUND, "MANIFEST_UNKNOWN", f"no image {namespace}/{name} with {reference}")
         else:
-            self._file(found, _MANIFEST)
+            self._file(content, _MANIFEST)
 
     def _blob(self, digest: str) -> None:
         if not _DIGEST.fullmatch(digest):

@@ -122,7 +122,7 @@ def answered(
 
     Where a real cert-manager (`injecting`) injects the authority, the stub answers with a certificate from it.
     """
-    found = []
+    answers = []
     for obj in objects:
         issued = injecting and _injected(obj) is not None
         ours = [
@@ -132,7 +132,7 @@ def answered(
         ]
         if ours:
             services = {f"{client['service']['namespace']}/{client['service']['name']}" for _, client in ours}
-            found.append(
+            answers.append(
                 {
                     "kind": obj["kind"],
                     "name": obj["metadata"]["name"],
@@ -140,7 +140,7 @@ def answered(
                     "services": sorted(services),
                 }
             )
-    return sorted(found, key=lambda entry: (entry["kind"], entry["name"]))
+    return sorted(answers, key=lambda entry: (entry["kind"], entry["name"]))
 
 
 def _clients(obj: Object) -> Iterator[tuple[str, str, Object]]:

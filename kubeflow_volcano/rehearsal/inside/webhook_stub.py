@@ -120,15 +120,15 @@ class Keeper:
         return all([*done, self._publish(answered(objects, simulated, self.bundle, injecting=injecting))])
 
     def _merge(self, kind: str, what: str, objects: list[Object]) -> None:
-        found = self.known.setdefault(kind, {})
+        of_kind = self.known.setdefault(kind, {})
         if what == "RESET":
-            found.clear()
+            of_kind.clear()
         for obj in objects:
             key = f"{obj['metadata'].get('namespace', '')}/{obj['metadata']['name']}"
             if what == "DELETED":
-                found.pop(key, None)
+                of_kind.pop(key, None)
             else:
-                found[key] = _needed(kind, obj)
+                of_kind[key] = _needed(kind, obj)
 
     def _send(self, obj: Object, operations: list[Object]) -> bool:
         name = obj["metadata"]["name"]

@@ -204,22 +204,22 @@ class NodeCgroup:
 
     def processes(self) -> frozenset[int]:
         """Pids of all processes in the groups, as this process sees them."""
-        found: set[int] = set()
+        pids: set[int] = set()
         for group in self._groups(self.directories):
             with contextlib.suppress(OSError):
-                found |= _pids(group)
-        return frozenset(found - {0})
+                pids |= _pids(group)
+        return frozenset(pids - {0})
 
     def host_pids(self) -> dict[int, int]:
         """Pids on this machine of the node's own processes, by their pids in the node."""
-        found: dict[int, int] = {}
+        pids: dict[int, int] = {}
         for pid in self.processes():
             with contextlib.suppress(OSError):
                 for line in Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines():
                     # Containers in the node are one namespace deeper: they have three numbers.
                     if line.startswith("NSpid:") and len(line.split()) == _NODE_DEPTH:
-                        found[int(line.split()[2])] = pid
-        return found
+                        pids[int(line.split()[2])] = pid
+        return pids
 
     def first_process(self) -> int:
         """Pid on this machine of process 1 of the node's pid namespace; 0 without one."""

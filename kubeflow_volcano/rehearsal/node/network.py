@@ -194,11 +194,11 @@ def _unreachable_routes(seed: str) -> list[dict[str, Any]]:
 def _ip_json(*arguments: str) -> list[dict[str, Any]]:
     output = _ip("-json", "-4", *arguments)
     try:
-        found: list[dict[str, Any]] = read_json(output or "[]")
+        entries: list[dict[str, Any]] = read_json(output or "[]")
     except ValueError as error:
         answer = f"its answer is not JSON, so it is not ip of iproute2; it begins with {output[:60]!r}"
         raise _failure(("-json", "-4", *arguments), answer) from error
-    return [entry for entry in found if entry]  # links without an address come as {} from `ip -4 address`
+    return [entry for entry in entries if entry]  # links without an address come as {} from `ip -4 address`
 
 
 def _ip(*arguments: str) -> str:

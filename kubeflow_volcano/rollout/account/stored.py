@@ -159,5 +159,5 @@ def validate_owner(cluster: Cluster, name: str, email: str, rename: str) -> Iter
 
 
 def _texts(cluster: Cluster, ref: Ref) -> dict[str, str]:
-    found = cluster.get(ref)
-    return decoded(found) if found else {}
+    live = cluster.get(ref)
+    return decoded(live) if live else {}

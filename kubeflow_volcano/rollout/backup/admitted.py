@@ -70,7 +70,7 @@ def refused(
     strange: dict[str, list[Ref]] = {}
     rights: dict[str, list[Ref]] = {}
     for obj in objects:
-        if why := _strange(obj, titles, spaces, profiles, platform):
+        if why := _not_admitted(obj, titles, spaces, profiles, platform):
             strange.setdefault(why, []).append(Ref.of(obj))
         elif not allow_rights and (why := _gives_rights(obj, platform)):
             rights.setdefault(why, []).append(Ref.of(obj))
@@ -98,7 +98,7 @@ def _place(ref: Ref) -> str:
     return f"{ref.namespace}/{ref.name}" if ref.namespace else ref.name
 
 
-def _strange(
+def _not_admitted(
     obj: Object,
     titles: Mapping[tuple[str, str], str],
     spaces: Collection[str],

@@ -30,7 +30,7 @@ class Choice:
     exclude: tuple[str, ...] = ()
     allow_rights: bool = False
 
-    def of(self, objects: Sequence[Object]) -> list[Object]:
+    def select(self, objects: Sequence[Object]) -> list[Object]:
         """The objects that are to be restored."""
         wanted = [obj for obj in objects if not self.only or obj["kind"] in self.only]
         return [obj for obj in wanted if not any(_covers(entry, Ref.of(obj)) for entry in self.exclude)]

@@ -66,15 +66,15 @@ def _collect(cluster: Cluster, progress: Progress) -> Backup:
 
     answers = {kind.title: answer for kind, answer in zip(kinds, in_parallel(read, kinds, _PARALLEL), strict=True)}
     unread = {name: answer for name, answer in answers.items() if isinstance(answer, str)}
-    found = [obj for answer in answers.values() if not isinstance(answer, str) for obj in answer]
+    objects = [obj for answer in answers.values() if not isinstance(answer, str) for obj in answer]
     left_out: Counter[str] = Counter()
     saved: list[Object] = []
-    for obj in found:
+    for obj in objects:
         if why := why_left_out(obj):
             left_out[why] += 1
         else:
             saved.append(obj)
-    profiles = {obj["metadata"]["name"] for obj in found if (group_of(obj["apiVersion"]), obj["kind"]) == _PROFILE}
+    profiles = {obj["metadata"]["name"] for obj in objects if (group_of(obj["apiVersion"]), obj["kind"]) == _PROFILE}
     saved += [obj for obj in cluster.list(*_BINDINGS).items if _shares(obj, profiles)]
     if secret := cluster.get(SECRET):
         saved.append(secret)

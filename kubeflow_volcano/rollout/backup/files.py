@@ -177,11 +177,11 @@ def _content(path: Path) -> bytes:
 
 def _objects(data: bytes, path: Path) -> list[Object]:
     """The objects in a file; raises InvalidInput with everything in it that is none."""
-    found = foreign.parse(data, str(path))
-    faults = [(number, best_match(_OBJECT.iter_errors(item))) for number, item in enumerate(found, start=1)]
+    objects = foreign.parse(data, str(path))
+    faults = [(number, best_match(_OBJECT.iter_errors(item))) for number, item in enumerate(objects, start=1)]
     if problems := [_malformed(path, number, fault) for number, fault in faults if fault]:
         raise InvalidInput(problems)
-    return found
+    return objects
 
 
 def _malformed(path: Path, number: int, fault: ValidationError) -> Problem:
@@ -195,10 +195,10 @@ def _malformed(path: Path, number: int, fault: ValidationError) -> Problem:
 
 
 def _by_file(objects: Iterable[Object]) -> Mapping[str, Sequence[Object]]:
-    found: dict[str, list[Object]] = defaultdict(list)
+    by_file: dict[str, list[Object]] = defaultdict(list)
     for obj in objects:
-        found[f"{obj['kind'].lower()}.{group_of(obj['apiVersion']) or 'core'}.yaml"].append(obj)
-    return found
+        by_file[f"{obj['kind'].lower()}.{group_of(obj['apiVersion']) or 'core'}.yaml"].append(obj)
+    return by_file
 
 
 def _text(objects: Sequence[Object]) -> str:

@@ -60,7 +60,7 @@ def restore(
 def _restore(
     cluster: Cluster, backup: Backup, platform: Platform, choice: Choice, progress: Progress, *, check: bool
 ) -> ApplyResult:
-    chosen = choice.of(backup.objects)
+    chosen = choice.select(backup.objects)
     objects = [obj for obj in chosen if not has_ended(obj)]
     served, unserved = _served(cluster, objects)
     present = [obj for obj in objects if (obj["apiVersion"], obj["kind"]) not in unserved]
@@ -166,14 +166,14 @@ class _Run:
 
 def _served(cluster: Cluster, objects: Sequence[Object]) -> tuple[Sequence[Resource], set[tuple[str, str]]]:
     """The kinds of the objects as the cluster serves them; the others by version and kind."""
-    found: list[Resource] = []
+    served: list[Resource] = []
     missing: set[tuple[str, str]] = set()
     for api_version, kind in {(obj["apiVersion"], obj["kind"]) for obj in objects}:
         try:
-            found.append(cluster.resource(api_version, kind))
+            served.append(cluster.resource(api_version, kind))
         except NotServed:
             missing.add((api_version, kind))
-    return found, missing
+    return served, missing
 
 
 def _unserved(missing: Collection[tuple[str, str]], objects: Sequence[Object], platform: Platform) -> Iterator[Problem]:

@@ -123,8 +123,8 @@ def has_ended(obj: Object) -> bool:
     phases = {str(status.get("phase")), str(state.get("phase")) if isinstance(state, Mapping) else ""}
     if obj["kind"] in {"Workflow", "Job"}:
         return bool(phases & _PHASES)
-    found = status.get("conditions") or ()
-    return any(str(item.get("type")) in _CONDITIONS and item.get("status") == "True" for item in found)
+    entries = status.get("conditions") or ()
+    return any(str(item.get("type")) in _CONDITIONS and item.get("status") == "True" for item in entries)
 
 
 def stage_of(obj: Object) -> int:

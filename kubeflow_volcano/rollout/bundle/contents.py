@@ -98,7 +98,7 @@ def load(directory: Path) -> Contents:
         raise InvalidInput(_changed(place, str(error))) from error
     if text != text_of(contents):
         raise InvalidInput(_changed(place, "its content does not have the sum that it names"))
-    if problems := tuple(_strange_entries(place, contents)):
+    if problems := tuple(_invalid_entries(place, contents)):
         raise InvalidInput(problems)
     return contents
 
@@ -115,7 +115,7 @@ def _spelled(data: dict[str, Any]) -> str:
     return json.dumps(data, indent=1, ensure_ascii=True) + "\n"
 
 
-def _strange_entries(place: Path, contents: Contents) -> Iterator[Problem]:
+def _invalid_entries(place: Path, contents: Contents) -> Iterator[Problem]:
     seen: set[str] = set()
     for entry in contents.files:
         folder, *steps = entry.path.split("/")

@@ -57,11 +57,11 @@ class Bundle:
         Raises:
             InvalidInput: it is missing or damaged.
         """
-        found = next((entry for entry in self.contents.files if entry.source == source), None)
-        if found is None:
+        match = next((entry for entry in self.contents.files if entry.source == source), None)
+        if match is None:
             return None
-        self._require([found])
-        return self.directory / found.path
+        self._require([match])
+        return self.directory / match.path
 
     def verify(self, folder: str = "") -> None:
         """Verify all files below a folder, such as images/docker.io; all files of the bundle without one.
@@ -89,12 +89,12 @@ def damage(directory: Path, entry: Entry, summing: Summing) -> str:
     """What is wrong with a file, as the rest of a sentence; empty if it has its size and sum."""
     place = directory / entry.path
     try:
-        found = place.lstat()
-        if not stat.S_ISREG(found.st_mode):
+        status = place.lstat()
+        if not stat.S_ISREG(status.st_mode):
             return "is no regular file"
-        if found.st_size != entry.size:
-            return f"has {found.st_size} bytes"
-        total = summing.of(place)[1]
+        if status.st_size != entry.size:
+            return f"has {status.st_size} bytes"
+        total = summing.measure(place)[1]
     except OSError as error:
         return f"cannot be read: {(error.strerror or str(error)).lower()}"
     return "" if total == entry.sha256 else f"has sha256 {total}"

@@ -24,17 +24,17 @@ class Summing:
         self._seconds = 0.0
         self._read = 0
 
-    def of(self, path: Path, target: BinaryIO | None = None) -> tuple[int, str]:
+    def measure(self, path: Path, target: BinaryIO | None = None) -> tuple[int, str]:
         """Size in bytes and sha256 of a file, which is written to `target` if there is one.
 
         Raises:
             OSError: it cannot be read, or `target` not be written.
         """
-        size, found = 0, hashlib.sha256()
+        size, digest = 0, hashlib.sha256()
         before = time.monotonic()
         with path.open("rb") as file:
             while chunk := file.read(_CHUNK):
-                found.update(chunk)
+                digest.update(chunk)
                 if target:
                     target.write(chunk)
                 size += len(chunk)
@@ -46,7 +46,7 @@ class Summing:
                     self._seconds = 0.0
                     verb = "copied" if target else "verified"
                     self._progress(f"{verb} {size_of(self._read)} so far, now {path.name}")
-        return size, found.hexdigest()
+        return size, digest.hexdigest()
 
 
 def size_of(count: int) -> str:

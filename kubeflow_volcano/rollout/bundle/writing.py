@@ -57,9 +57,9 @@ class Writer:
             InvalidInput: the directory has other files, or links, or cannot be written.
             Busy: another process is writing into it.
         """
-        found = _begun(directory)
+        begun = _begun(directory)
         _require_no_links(directory)
-        writer = cls(directory, replace(header, complete=False, files=found), progress, check=check)
+        writer = cls(directory, replace(header, complete=False, files=begun), progress, check=check)
         if check:
             yield writer
             return
@@ -92,7 +92,7 @@ class Writer:
         entry = self._files.get(path)
         if entry is None or entry.source != source or damage(self.directory, entry, self._summing):
             return False
-        return same_as is None or self._summing.of(same_as)[1] == entry.sha256
+        return same_as is None or self._summing.measure(same_as)[1] == entry.sha256
 
     def put(self, path: str, source: str, file: Path) -> None:
         """Copy a file into the bundle, and list it.
@@ -102,13 +102,13 @@ class Writer:
         """
         self.save()  # so that a directory with files of a bundle is known for one
         with replacing(self.directory / path) as target:
-            size, total = self._summing.of(file, target)
+            size, total = self._summing.measure(file, target)
         self._files[path] = Entry(path, size, total, source)
         self.save()
 
     def adopt(self, path: str, source: str) -> None:
         """List a file that was written into the bundle by another program; `save` comes after the last of them."""
-        size, total = self._summing.of(self.directory / path)
+        size, total = self._summing.measure(self.directory / path)
         self._files[path] = Entry(path, size, total, source)
 
     def keep_only(self, wanted: Collection[str]) -> None:
@@ -145,7 +145,7 @@ class Writer:
         self._contents = replace(self._contents, complete=True)
         contents = self.save()
         listed = [(entry.sha256, entry.path) for entry in contents.files]
-        listed.append((self._summing.of(self.directory / CONTENTS)[1], CONTENTS))
+        listed.append((self._summing.measure(self.directory / CONTENTS)[1], CONTENTS))
         write_file(self.directory / SUMS, "".join(f"{total}  {path}\n" for total, path in listed))
         return contents
 

@@ -69,9 +69,9 @@ def _needs_notifier(obj: Object, operator: str, release_version: str) -> bool:
 
 
 def _add_notifier(deployment: Object, volcano_version: str) -> Object:
-    found = copy.deepcopy(deployment)
-    found["spec"]["template"]["spec"]["containers"].append(_container(volcano_version))
-    return found
+    changed = copy.deepcopy(deployment)
+    changed["spec"]["template"]["spec"]["containers"].append(_container(volcano_version))
+    return changed
 
 
 def _container(volcano_version: str) -> Object:

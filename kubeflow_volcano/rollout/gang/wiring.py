@@ -123,8 +123,8 @@ def _pods(cluster: Cluster, deployment: Object) -> Sequence[Object]:
 
 
 def _established(crd: Object) -> datetime | None:
-    found = conditions(crd).get("Established", {})
-    return datetime.fromisoformat(found["lastTransitionTime"]) if found.get("status") == "True" else None
+    condition = conditions(crd).get("Established", {})
+    return datetime.fromisoformat(condition["lastTransitionTime"]) if condition.get("status") == "True" else None
 
 
 def _started(pod: Object) -> datetime:

@@ -54,11 +54,11 @@ def fetch(addresses: Sequence[str], checksum: str, cache: Path, progress: Progre
         return kept
 
     def take(partial: Path, address: str) -> Path:
-        found = file_sum(partial)
-        if found != checksum:
+        actual = file_sum(partial)
+        if actual != checksum:
             raise InvalidInput(
                 Problem(
-                    f"what {address} serves has sha256 {found}{page_instead(partial)}.",
+                    f"what {address} serves has sha256 {actual}{page_instead(partial)}.",
                     f"sha256 {checksum}.",
                     "correct the address or the sum; the file was not kept.",
                 )

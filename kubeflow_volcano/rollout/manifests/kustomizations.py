@@ -62,9 +62,9 @@ class Kustomizations:
             place = open_.pop()
             if place not in seen:
                 seen.add(place)
-                found = self._known.get(place) or self._known.setdefault(place, _read(place))
-                open_ += found.bases
-                yield found
+                kustomization = self._known.get(place) or self._known.setdefault(place, _read(place))
+                open_ += kustomization.bases
+                yield kustomization
 
 
 def has_kustomization(folder: Path) -> bool:

@@ -70,7 +70,7 @@ def provide(settings: Settings, progress: Progress) -> Provided:
         if not settings.kustomize_sum:
             progress(f"{place} has no sum in kustomize_binary, and is run as it is")
         said = _said(place)
-        _see_that_it_fits(place, said, settings.release)
+        _require_release(place, said, settings.release)
         return Provided(place, changed=False, version=_version_in(said))
     require_private(place.parent)
     release = kustomize_release(settings.kustomize_version)
@@ -88,10 +88,10 @@ def require_known(settings: Settings) -> None:
     """
     place = settings.kustomize
     if settings.own_kustomize:
-        if settings.kustomize_sum and place.is_file() and (found := file_sum(place)) != settings.kustomize_sum:
+        if settings.kustomize_sum and place.is_file() and (actual := file_sum(place)) != settings.kustomize_sum:
             raise UnknownProgramError(
                 Problem(
-                    f"{place} has sha256 {found}.",
+                    f"{place} has sha256 {actual}.",
                     f"sha256 {settings.kustomize_sum}, as kustomize_binary says.",
                     "put that program there, or correct kustomize_binary.",
                 )
@@ -166,10 +166,10 @@ def _kept(place: Path, release: KustomizeRelease) -> bytes | None:
 def _verified(published: bytes, release: KustomizeRelease, origin: Path) -> bytes:
     """The program in a file of upstream whose sum is the catalog's; raises InvalidInput for any other file."""
     wanted = release.sums[_architecture(release)]
-    if (found := hashlib.sha256(published).hexdigest()) != wanted:
+    if (actual := hashlib.sha256(published).hexdigest()) != wanted:
         raise InvalidInput(
             Problem(
-                f"{origin} has sha256 {found}.",
+                f"{origin} has sha256 {actual}.",
                 f"kustomize {release.version} as upstream publishes it, with sha256 {wanted}.",
                 "use the file as it was published; do not use this one if you do not know who changed it.",
             )
@@ -208,8 +208,8 @@ def _carried(release: KustomizeRelease, architecture: str, settings: Settings) -
     directory = settings.bundle.directory
     if directory is None:
         return None
-    found = Bundle.open(directory).file(carried_name(release, architecture))
-    if found is None:
+    carried = Bundle.open(directory).file(carried_name(release, architecture))
+    if carried is None:
         raise InvalidInput(
             Problem(
                 f"kustomize {release.version} for {architecture} is not in the bundle {directory}.",
@@ -218,7 +218,7 @@ def _carried(release: KustomizeRelease, architecture: str, settings: Settings) -
                 "and carry the result; or set kustomize_binary.",
             )
         )
-    return found
+    return carried
 
 
 def _said(place: Path) -> str:
@@ -239,7 +239,7 @@ def _said(place: Path) -> str:
     return done.output.strip()
 
 
-def _see_that_it_fits(place: Path, said: str, release: Release) -> None:
+def _require_release(place: Path, said: str, release: Release) -> None:
     """A build without a version ("(devel)", "unknown") is accepted; a program that is no kustomize prints neither."""
     version = _VERSION.search(said)
     if not version and re.search("devel|unknown", said):

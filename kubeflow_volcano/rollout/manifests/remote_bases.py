@@ -40,31 +40,31 @@ def with_local_bases(
     if not entries:
         return places
     root = sources.release().resolve()
-    found: dict[Remote, RemoteBase] = {}
+    bases: dict[Remote, RemoteBase] = {}
     problems: list[Problem] = []
     for remote, component in sorted(entries.items()):
         base = _resolved(remote.text, release.remote_bases) if remote.file.is_relative_to(root) else None
         if base is None:
             problems.append(_unknown(component, remote, release))
         else:
-            found[remote] = base
+            bases[remote] = base
     roots: dict[str, Path] = {}
-    for name in sorted({base.source for base in found.values()}):
+    for name in sorted({base.source for base in bases.values()}):
         try:
             roots[name] = sources.remote(name)
         except InvalidInput as error:
             problems += error.problems
     if problems:
         raise InvalidInput(problems)
-    tree = _Beside(root, roots, found).kept(sources, progress)
+    tree = _Beside(root, roots, bases).kept(sources, progress)
     return {name: _in(tree, place, root) for name, place in places.items()}
 
 
 class _Beside:
     """A copy of a release's tree with the sources of remote bases in it."""
 
-    def __init__(self, root: Path, roots: Places, found: Mapping[Remote, RemoteBase]) -> None:
-        self._root, self._roots, self._found = root, roots, found
+    def __init__(self, root: Path, roots: Places, bases: Mapping[Remote, RemoteBase]) -> None:
+        self._root, self._roots, self._found = root, roots, bases
 
     def kept(self, sources: Sources, progress: Progress) -> Path:
         """The copy, created once per content."""

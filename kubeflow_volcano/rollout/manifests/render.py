@@ -72,7 +72,7 @@ class Renderer:
                 the one that it must be; all problems of all places.
         """
         problems: list[Problem] = []
-        found: dict[str, tuple[Object, ...]] = {}
+        objects: dict[str, tuple[Object, ...]] = {}
         keys: dict[str, str] = {}
         weights: dict[str, int] = {}
         for name, place in places.items():
@@ -99,12 +99,12 @@ class Renderer:
             running = {name: pool.submit(one, name) for name in order}
             for name in places:
                 try:
-                    found[name] = running[name].result()
+                    objects[name] = running[name].result()
                 except InvalidInput as error:
                     problems += error.problems
         if problems:
             raise InvalidInput(dict.fromkeys(problems))
-        return found
+        return objects
 
     def _built(self, name: str, place: Path, key: str) -> tuple[Object, ...]:
         kept = self._kept / f"{key}.json"
@@ -143,7 +143,7 @@ class Renderer:
 
 
 def _objects(text: bytes, origin: str) -> tuple[Object, ...]:
-    found: list[Object] = []
+    objects: list[Object] = []
     problems: list[Problem] = []
     for number, document in enumerate(foreign.parse(text, origin), start=1):
         for item in _items(document):
@@ -156,18 +156,18 @@ def _objects(text: bytes, origin: str) -> tuple[Object, ...]:
                     )
                 )
             else:
-                found.append(item)
+                objects.append(item)
     seen: set[Ref] = set()
-    for obj in found:
+    for obj in objects:
         ref = Ref.of(obj)
         if ref in seen:
             problems.append(Problem(f"{origin} has {ref} twice.", "each object once.", "remove one of them."))
         seen.add(ref)
-    if not found and not problems:
+    if not objects and not problems:
         problems.append(Problem(f"{origin} has no object.", "the component's manifests.", "correct the source."))
     if problems:
         raise InvalidInput(problems)
-    return tuple(found)
+    return tuple(objects)
 
 
 def _items(document: Any) -> Iterator[Any]:

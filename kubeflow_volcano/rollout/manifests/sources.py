@@ -89,12 +89,12 @@ class Sources:
         own = self._settings.sources.get(component.name)
         variable = variable_of(component.name) if own else "kubeflow_source"
         new = own is not None and own not in self._opened
-        found = _inside(self._open(own, variable), [component.path]) if own else self.release()
-        if own and new and found.is_file() and (known := _Source.of(component.address or "")).sum:
-            self.notes += _difference(_Source.of(own), found, component.manifests, known.sum, variable)
-        if found.is_file() or (own and has_kustomization(found)):
-            return found
-        place = found / component.path
+        path = _inside(self._open(own, variable), [component.path]) if own else self.release()
+        if own and new and path.is_file() and (known := _Source.of(component.address or "")).sum:
+            self.notes += _difference(_Source.of(own), path, component.manifests, known.sum, variable)
+        if path.is_file() or (own and has_kustomization(path)):
+            return path
+        place = path / component.path
         if place.is_file() or has_kustomization(place):
             return place
         raise InvalidInput(
@@ -128,25 +128,25 @@ class Sources:
         text, release = self._settings.sources[name], self._settings.release
         new = text not in self._opened
         held = [base.path for base in release.remote_bases if base.source == name]
-        found = _inside(self._open(text, variable_of(name)), held)
+        path = _inside(self._open(text, variable_of(name)), held)
         known = next(item for item in release.remote_sources if item.name == name)
-        if new and found.is_dir():
-            self.notes += _difference(_Source.of(text), found, known.title, known.content_sha256, variable_of(name))
-        return found
+        if new and path.is_dir():
+            self.notes += _difference(_Source.of(text), path, known.title, known.content_sha256, variable_of(name))
+        return path
 
     def originals(self) -> dict[str, Path]:
         """What was opened so far, without credentials: the file as it was published or named, else the directory."""
-        found: dict[str, Path] = {}
+        places: dict[str, Path] = {}
         for text, place in self._opened.items():
             if isinstance(place, InvalidInput):
                 continue
             source = _Source.of(text)
-            found[source.named] = place
+            places[source.named] = place
             if not source.is_address:
-                found[source.named] = Path(source.place).expanduser().absolute()
+                places[source.named] = Path(source.place).expanduser().absolute()
             elif source.kind == "sha256":
-                found[source.named] = fetch((source.place,), source.sum, self._downloads, self._progress)
-        return found
+                places[source.named] = fetch((source.place,), source.sum, self._downloads, self._progress)
+        return places
 
     def _open(self, text: str, variable: str) -> Path:
         """The directory or plain file of a source; a second call repeats the answer, or the refusal."""
@@ -194,9 +194,9 @@ class Sources:
                     f"set {variable} to {path}#content-sha256={content_sum(path)} if that is the content you expect.",
                 )
             )
-        if source.kind and (found := file_sum(path)) != source.sum:
+        if source.kind and (actual := file_sum(path)) != source.sum:
             raise InvalidInput(
-                Problem(f"{path} has sha256 {found}.", f"sha256 {source.sum}.", f"correct the file or {variable}.")
+                Problem(f"{path} has sha256 {actual}.", f"sha256 {source.sum}.", f"correct the file or {variable}.")
             )
         return self._ready(path)
 
@@ -318,11 +318,11 @@ def _inside(found: Path, wanted: Iterable[str]) -> Path:
     return top_of(found)
 
 
-def _difference(source: _Source, found: Path, title: str, known: str, variable: str) -> Iterator[str]:
+def _difference(source: _Source, path: Path, title: str, known: str, variable: str) -> Iterator[str]:
     """A note about a path without a sum, with other content than what the catalog knows of its release."""
     if source.kind:
         return
-    total = content_sum(found) if found.is_dir() else file_sum(found)
+    total = content_sum(path) if path.is_dir() else file_sum(path)
     if total != known:
         yield (
             f"{source} is not {title} as published, but a copy with changes or damage: its content sum is {total}, not "

@@ -68,11 +68,11 @@ def keep_plain(file: Path, cache: Path, content: str | None = None, origin: str 
         text = plain_bytes(file)
     except DAMAGED as error:
         raise InvalidInput(_broken(file, origin, error)) from error
-    found = hashlib.sha256(text).hexdigest()
-    if content and found != content:
-        raise InvalidInput(other_content(origin, found, content))
-    kept = cache / found / file.name.removesuffix(".gz")
-    if not kept.is_file() or file_sum(kept) != found:
+    digest = hashlib.sha256(text).hexdigest()
+    if content and digest != content:
+        raise InvalidInput(other_content(origin, digest, content))
+    kept = cache / digest / file.name.removesuffix(".gz")
+    if not kept.is_file() or file_sum(kept) != digest:
         with naming_full_disks(cache):
             write_file(kept, text)
     return kept
@@ -142,16 +142,16 @@ class Trees:
             folder = fresh / "content"
             folder.mkdir()
             top = fill(folder)
-            found = content_sum(top)
-            if content and found != content:
-                raise InvalidInput(other_content(origin, found, content))
-            tree = self._home / found
-            if self.of_content(found) is None:
+            total = content_sum(top)
+            if content and total != content:
+                raise InvalidInput(other_content(origin, total, content))
+            tree = self._home / total
+            if self.of_content(total) is None:
                 if tree.exists():
                     tree.rename(fresh / "damaged")
                 self._move(top, tree)
             self._uses.hold(tree)
-            write_file(self._home / "index" / key, found)
+            write_file(self._home / "index" / key, total)
         return tree
 
     def _move(self, top: Path, tree: Path) -> None:

@@ -121,9 +121,9 @@ class _Mended(Archive):
 
     def target(self, copy: Copy) -> str:
         """As an archive."""
-        found = super().target(copy)
-        self._writing = Path(found.removeprefix("dir:"))
-        return found
+        name = super().target(copy)
+        self._writing = Path(name.removeprefix("dir:"))
+        return name
 
     def arrived(self) -> int:
         """Bytes of the image that is being copied, 0 if none is."""

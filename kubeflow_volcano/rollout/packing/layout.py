@@ -30,7 +30,7 @@ class StoredImage:
                 return f"{_VERSION} is another one"
             needed = {name: f"sha256:{name.partition('.')[0]}" for name in self._named()}
             for name, digest in needed.items():
-                if f"sha256:{summing.of(self.place / name)[1]}" != digest:
+                if f"sha256:{summing.measure(self.place / name)[1]}" != digest:
                     return f"{name} has another sum"
             held = {path.name for path in self.place.iterdir()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -65,8 +65,8 @@ class StoredImage:
             yield str(self._read(_hex(top["config"]["digest"]))["architecture"])
 
     def _read(self, name: str) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = read_json((self.place / name).read_bytes())
-        return found
+        document: Mapping[str, Any] = read_json((self.place / name).read_bytes())
+        return document
 
 
 def _hex(digest: str) -> str:

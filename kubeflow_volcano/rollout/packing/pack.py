@@ -103,7 +103,7 @@ class _Run:
         if not self._check and not self.packed.problems:
             self._writer.keep_only(self._wanted)
             contents = self._writer.finish()
-            self.packed.sum = Summing(self._progress).of(self._writer.directory / SUMS)[1]
+            self.packed.sum = Summing(self._progress).measure(self._writer.directory / SUMS)[1]
             for entry in contents.files:
                 folder = entry.path.partition("/")[0]
                 self.packed.sizes[folder] = self.packed.sizes.get(folder, 0) + entry.size

@@ -56,13 +56,13 @@ class Wheels:
 
     def present(self, architecture: str) -> dict[str, str]:
         """Path of each wheel of the lock file that is whole, by the name of its package."""
-        found = {}
+        wheels = {}
         for path, entry in self._writer.entries(f"wheels/{architecture}").items():
             name, _, version = entry.source.partition("==")
             pinned = self._locked.get(name, {}).get(version, "")
             if f"sha256:{entry.sha256}" in pinned and self._writer.is_whole(path, entry.source):
-                found[name] = path
-        return found
+                wheels[name] = path
+        return wheels
 
     def missing(self, present: Container[str]) -> list[str]:
         """Names of the packages whose wheel is not among those `present`."""
@@ -111,12 +111,12 @@ class Wheels:
 
 def _packages(lock: str) -> dict[str, dict[str, str]]:
     """The lines of each package in a lock file, by name and version: one version applies to this Python."""
-    starts = [found.start() for found in _LOCKED.finditer(lock)]
+    starts = [match.start() for match in _LOCKED.finditer(lock)]
     packages: dict[str, dict[str, str]] = {}
     for start, end in zip(starts, [*starts[1:], len(lock)], strict=True):
         text = lock[start:end]
-        if found := _LOCKED.match(text):
-            packages.setdefault(_normal(found[1]), {})[found[2]] = text
+        if match := _LOCKED.match(text):
+            packages.setdefault(_normal(match[1]), {})[match[2]] = text
     return packages
 
 

@@ -24,11 +24,13 @@ def for_environment(component: str, objects: Iterable[Object], settings: Setting
     Raises:
         InvalidInput: a name of kubeflow_claims fits no claim.
     """
-    found = with_pull_secrets(component, objects, settings.credentials)
-    found = with_proxy(component, found, settings.proxy, (*settings.cluster_addresses, *_domains(settings.components)))
-    found = with_placement(component, found, settings.placement)
-    found = with_claims(component, found, settings.claims)
-    return with_skipped_registries(found, skipped_registries(settings.mirror, settings.registry))
+    changed = with_pull_secrets(component, objects, settings.credentials)
+    changed = with_proxy(
+        component, changed, settings.proxy, (*settings.cluster_addresses, *_domains(settings.components))
+    )
+    changed = with_placement(component, changed, settings.placement)
+    changed = with_claims(component, changed, settings.claims)
+    return with_skipped_registries(changed, skipped_registries(settings.mirror, settings.registry))
 
 
 def _domains(components: Iterable[Component]) -> list[str]:

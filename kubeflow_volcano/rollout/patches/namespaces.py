@@ -44,15 +44,15 @@ def missing_namespaces(
     """
     known = {obj["metadata"]["name"] for objects in parts.values() for obj in objects if obj["kind"] == "Namespace"}
     known |= {*OF_KUBERNETES, *(name for part in settings.existing for name in settings.component(part).namespaces)}
-    found: dict[str, Sequence[Object]] = {}
+    missing: dict[str, Sequence[Object]] = {}
     for part in components:
         used = {obj["metadata"].get("namespace") for obj in parts.get(part.name, ())}
         made = [_namespace(name, {}) for name in part.namespaces if name in used - known]
         known |= {obj["metadata"]["name"] for obj in made}
         label_namespaces(made, settings.namespace_labels)
         mark_bare(made)
-        found[part.name] = made
-    return found
+        missing[part.name] = made
+    return missing
 
 
 def refused_namespaces(
@@ -113,5 +113,5 @@ def _is_of_profiles(obj: Object) -> bool:
 
 def _labels_of_profiles(config_map: Object) -> dict[str, str]:
     """The labels in it; an empty value removes a label."""
-    (found,) = foreign.parse(config_map["data"][_KEY].encode(), _KEY)
-    return {str(key): str(value) for key, value in (found or {}).items()}
+    (parsed,) = foreign.parse(config_map["data"][_KEY].encode(), _KEY)
+    return {str(key): str(value) for key, value in (parsed or {}).items()}

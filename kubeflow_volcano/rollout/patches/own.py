@@ -71,11 +71,11 @@ def overruled(name: str, settings: Settings, before: Sequence[Object], after: Se
 
 def _targets(name: str, patches: Sequence[OwnPatch], objects: Sequence[Object]) -> list[tuple[int, OwnPatch, Object]]:
     problems: list[Problem] = []
-    found: list[tuple[int, OwnPatch, Object]] = []
+    targets: list[tuple[int, OwnPatch, Object]] = []
     for number, patch in enumerate(patches):
         fitting = [obj for obj in objects if patch.target.selects(Ref.of(obj))]
         if len(fitting) == 1:
-            found.append((number, patch, fitting[0]))
+            targets.append((number, patch, fitting[0]))
             continue
         same = sorted({obj["metadata"]["name"] for obj in objects if obj["kind"] == patch.target.kind})
         problems.append(
@@ -88,7 +88,7 @@ def _targets(name: str, patches: Sequence[OwnPatch], objects: Sequence[Object]) 
         )
     if problems:
         raise InvalidInput(problems)
-    return found
+    return targets
 
 
 def _merged(name: str, targets: Sequence[tuple[int, OwnPatch, Object]], settings: Settings) -> tuple[Object, ...]:

@@ -41,11 +41,11 @@ def patched(objects: Iterable[Object], component: str, settings: Settings) -> tu
         InvalidInput: the objects lack what a patch changes.
     """
     # No patch changes a CRD, and most of a release's text is in them.
-    found = [obj if obj["kind"] == "CustomResourceDefinition" else copy.deepcopy(obj) for obj in objects]
+    changed = [obj if obj["kind"] == "CustomResourceDefinition" else copy.deepcopy(obj) for obj in objects]
     for patch in (_labels, *_PATCHES.get(component, ())):
-        patch(found, settings)
-    mark_bare(found)
-    return tuple(found)
+        patch(changed, settings)
+    mark_bare(changed)
+    return tuple(changed)
 
 
 def gang_arguments(arguments: Sequence[str], required: Sequence[str]) -> list[str]:
@@ -91,8 +91,8 @@ def _operator_container(objects: Sequence[Object]) -> Object:
         if obj["kind"] == "Deployment" and obj["metadata"]["name"] == COMPONENT:
             for container in obj["spec"]["template"]["spec"]["containers"]:
                 if container["name"] == COMPONENT:
-                    found: Object = container
-                    return found
+                    chosen: Object = container
+                    return chosen
     raise InvalidInput(
         Problem(
             "manifests of the training operator without its Deployment.",

@@ -17,18 +17,18 @@ __all__ = ["fill_joint_values", "replace_apis"]
 
 def fill_joint_values(parts: Mapping[str, tuple[Object, ...]], release: Release) -> dict[str, tuple[Object, ...]]:
     """The objects of each component, with the placeholders filled whose provider is among the components."""
-    found = dict(parts)
+    filled = dict(parts)
     for item in release.joint_values:
-        if parts.get(item.provider) and item.component in found:
-            found[item.component] = tuple(_filled(obj, item) for obj in found[item.component])
-    return found
+        if parts.get(item.provider) and item.component in filled:
+            filled[item.component] = tuple(_filled(obj, item) for obj in filled[item.component])
+    return filled
 
 
 def replace_apis(
     parts: Mapping[str, Sequence[Object]], release: Release
 ) -> tuple[dict[str, tuple[Object, ...]], tuple[str, ...]]:
     """The objects of each component in API versions that are served, and a note for a person per changed object."""
-    found: dict[str, tuple[Object, ...]] = {}
+    replaced: dict[str, tuple[Object, ...]] = {}
     notes: list[str] = []
     for name, objects in parts.items():
         kept: list[Object] = []
@@ -38,8 +38,8 @@ def replace_apis(
             kept.append(obj if new == old else {**obj, "apiVersion": new})
             if new != old:
                 notes.append(f"{Ref.of(obj)} of {name} is applied as {new}, which has the fields of {old}")
-        found[name] = tuple(kept)
-    return found, tuple(notes)
+        replaced[name] = tuple(kept)
+    return replaced, tuple(notes)
 
 
 def _filled(obj: Object, item: JointValue) -> Object:

@@ -83,10 +83,10 @@ def undeclared(cluster: Cluster, parts: Mapping[str, Sequence[Object]]) -> Undec
 def configuration(config_map: Object) -> Mapping[str, Any]:
     """Dex's configuration in its ConfigMap; empty if it cannot be parsed, which Dex cannot do either."""
     try:
-        found = foreign.parse((config_map.get("data") or {}).get(CONFIG, "").encode(), f"{CONFIG} of Dex")
+        parsed = foreign.parse((config_map.get("data") or {}).get(CONFIG, "").encode(), f"{CONFIG} of Dex")
     except InvalidInput:
         return {}
-    return found[0] if found and isinstance(found[0], Mapping) else {}
+    return parsed[0] if parsed and isinstance(parsed[0], Mapping) else {}
 
 
 def _texts(config: Mapping[str, Any], key: str, name: str) -> list[str]:

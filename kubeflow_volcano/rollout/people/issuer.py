@@ -77,9 +77,9 @@ def _configure(config_map: Object, issuer: str) -> bool:
         data[_PROVIDER] = issuer
         return True
     changed = {key: _PROXY.sub(lambda found: f'{found[1]}"{issuer}"', text) for key, text in data.items()}
-    found = any(_PROXY.search(text) for text in data.values())
+    has_proxy = any(_PROXY.search(text) for text in data.values())
     data |= changed
-    return found
+    return has_proxy
 
 
 def _trust(pod: Object, secret: str) -> None:

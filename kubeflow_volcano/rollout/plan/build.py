@@ -138,18 +138,18 @@ def plan(settings: Settings, progress: Progress, nodes: Sequence[str] = ()) -> P
         InvalidInput: everything that is wrong with sources, manifests and settings.
     """
     started = time.monotonic()
-    found = desired(settings, settings.components, progress)
-    objects = _objects(found.parts)
+    planned = desired(settings, settings.components, progress)
+    objects = _objects(planned.parts)
     if problems := [*validate_ceded(settings.ceded, objects, whole=True)]:
         raise InvalidInput(problems)
-    images = report(found.images, settings)
+    images = report(planned.images, settings)
     requests, claims = requests_of(objects), claims_of(objects)
     kustomize = version_of(settings) if settings.kustomize.is_file() else ""
     findings = [
         judging.judge_kubernetes(settings),
         judge_upgrades(settings),
         *judging.judge_kustomize(settings.release, kustomize),
-        judging.judge_apis(found.parts, settings.plan.kubernetes),
+        judging.judge_apis(planned.parts, settings.plan.kubernetes),
         *judging.judge_images(images),
         *judging.judge_resources(settings, requests, claims),
         *judging.judge_pod_security(settings),
@@ -163,9 +163,9 @@ def plan(settings: Settings, progress: Progress, nodes: Sequence[str] = ()) -> P
         settings=settings,
         kustomize=kustomize,
         nodes=tuple(nodes),
-        desired=found,
+        desired=planned,
         images=images,
-        waves=waves(found.parts, requirements(settings, settings.components), OPTIONAL_WEBHOOKS, MAKERS),
+        waves=waves(planned.parts, requirements(settings, settings.components), OPTIONAL_WEBHOOKS, MAKERS),
         requests=requests,
         claims=claims,
         findings=tuple(findings),

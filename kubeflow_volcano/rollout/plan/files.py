@@ -19,22 +19,22 @@ __all__ = ["MARKDOWN", "texts_of", "write"]
 MARKDOWN = "plan.md"
 
 
-def texts_of(found: Plan, document: Mapping[str, Any]) -> dict[str, str]:
+def texts_of(plan: Plan, document: Mapping[str, Any]) -> dict[str, str]:
     """Texts by file name: the plan, its objects, its images in several forms, and its bill of materials.
 
     `kubeflow-volcano validate --expected objects.json` checks that all of these objects exist.
     """
-    images = found.images
-    objects = {name: applied_objects.lasting_objects(part) for name, part in found.desired.parts.items()}
+    images = plan.images
+    objects = {name: applied_objects.lasting_objects(part) for name, part in plan.desired.parts.items()}
     return {
         "plan.json": _json(document),
         MARKDOWN: markdown.render(document),
-        "objects.json": _json(applied_objects.to_document(objects, found.settings.release.version)),
+        "objects.json": _json(applied_objects.to_document(objects, plan.settings.release.version)),
         "images.txt": images.text(),
         "images.json": _json(images.as_dict()),
         "images-skopeo.yaml": images.skopeo(),
         "images-crane.txt": images.crane(),
-        "sbom.cdx.json": _json(bill_of_materials(found.settings, images, found.kustomize, datetime.now(UTC))),
+        "sbom.cdx.json": _json(bill_of_materials(plan.settings, images, plan.kustomize, datetime.now(UTC))),
     }
 
 

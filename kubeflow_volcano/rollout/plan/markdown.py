@@ -136,8 +136,8 @@ def _defects(document: Document) -> Iterator[tuple[str, ...]]:
 
 
 def _claims(document: Document) -> Sequence[Mapping[str, Any]]:
-    found: Sequence[Mapping[str, Any]] = document["resources"]["claims"]
-    return found
+    claims: Sequence[Mapping[str, Any]] = document["resources"]["claims"]
+    return claims
 
 
 def _images(document: Document) -> Iterator[tuple[str, ...]]:

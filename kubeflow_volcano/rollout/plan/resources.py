@@ -112,8 +112,8 @@ def _proxy(objects: Iterable[Object]) -> Mapping[str, Any]:
     """The requests of each sidecar that Istio's injector adds; empty without an injector."""
     for obj in objects:
         if obj["kind"] == "ConfigMap" and obj["metadata"]["name"].startswith("istio-sidecar-injector"):
-            found: Any = read_json((obj.get("data") or {}).get("values") or "{}")
+            value: Any = read_json((obj.get("data") or {}).get("values") or "{}")
             for step in ("global", "proxy", "resources", "requests"):
-                found = found.get(step) or {}
-            return dict(found)
+                value = value.get(step) or {}
+            return dict(value)
     return {}

@@ -70,7 +70,7 @@ def _tool(name: str, version: str) -> dict[str, Any]:
 def _component(settings: Settings, part: Component) -> dict[str, Any]:
     """One component of the release, with the place of its manifests."""
     source = source_of(settings, part)
-    found: dict[str, Any] = {
+    component: dict[str, Any] = {
         "type": "application",
         "bom-ref": _ref(part.name),
         "name": part.name,
@@ -82,21 +82,21 @@ def _component(settings: Settings, part: Component) -> dict[str, Any]:
         reference: dict[str, Any] = {"type": "distribution", "url": match[1]}
         if match[2]:
             reference["hashes"] = [_sha256(match[2])]
-        found["externalReferences"] = [reference]
-    return found
+        component["externalReferences"] = [reference]
+    return component
 
 
 def _image(name: str, uses: Sequence[ImageUse]) -> dict[str, Any]:
     """One image under the name that nodes pull, with its names before overrides and mirror rules."""
     originals = sorted({use.original for use in uses} - {name})
-    found: dict[str, Any] = {"type": "container", "bom-ref": name, "name": name}
+    component: dict[str, Any] = {"type": "container", "bom-ref": name, "name": name}
     if image := ImageName.parse(name):
-        found |= {"name": image.repository, "version": image.version, "purl": _purl(image)}
+        component |= {"name": image.repository, "version": image.version, "purl": _purl(image)}
         if image.digest:
-            found["hashes"] = [_sha256(image.digest.removeprefix("sha256:"))]
+            component["hashes"] = [_sha256(image.digest.removeprefix("sha256:"))]
     kinds = sorted({kind for use in uses for kind in use.kinds} - _OF_VALIDATION)
-    found["properties"] = _properties({"original": originals, "used-by": kinds})
-    return found
+    component["properties"] = _properties({"original": originals, "used-by": kinds})
+    return component
 
 
 def _purl(image: ImageName) -> str:

@@ -55,9 +55,9 @@ def record_created_queues(run: Engine) -> None:
     if run.check:
         return
     created = [item.ref for item in run.result().outcomes if item.ref.kind == "Queue" and item.action is Action.CREATED]
-    found = {ref.name: live["metadata"]["uid"] for ref in created if (live := run.cluster.get(ref))}
-    if found:
-        write_keys(run.cluster, CREATED_QUEUES, found)
+    uids = {ref.name: live["metadata"]["uid"] for ref in created if (live := run.cluster.get(ref))}
+    if uids:
+        write_keys(run.cluster, CREATED_QUEUES, uids)
 
 
 def reconcile_queues(run: Engine, settings: SchedulingSettings, version: str) -> None:

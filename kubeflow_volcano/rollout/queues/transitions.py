@@ -67,11 +67,11 @@ def transition_queue(run: Engine, queue: Object, state: QueueState, version: str
             command = None
         else:
             command = run.cluster.create(_command(queue, verb))
-        found = _wait_for_state(run.cluster, ref, _STATES[state], deadline)
-        if found is None:
+        reached = _wait_for_state(run.cluster, ref, _STATES[state], deadline)
+        if reached is None:
             run.add_problem(_not_executed(run.cluster, ref, verb, command, deadline))
             return False
-        after = found
+        after = reached
     texts = minimal_queue(ref.name, before), minimal_queue(ref.name, after)
     run.add_outcome(ObjectOutcome(ref, Action.CHANGED, *texts, component="volcano"))
     return True

@@ -95,18 +95,18 @@ class QueueView:
         A PodGroup counts as long as it exists: even if all of its pods have ended, it keeps its queue in Closing
         (pkg/controllers/queue of Volcano v1.8.0 to v1.15.1).
         """
-        found: dict[str, str] = {}
+        phases: dict[str, str] = {}
         for obj in self._objects[_JOBS].values():
             phase = str(((obj.get("status") or {}).get("state") or {}).get("phase") or "Pending")
             if _queue_of(obj) == queue and phase not in _ENDED:
-                found[_title(obj, "Job", obj["metadata"]["name"])] = phase
+                phases[_title(obj, "Job", obj["metadata"]["name"])] = phase
         for obj in self._objects[_GROUPS].values():
             if _queue_of(obj) == queue:
                 owners = obj["metadata"].get("ownerReferences") or ()
                 owner: Object = next((item for item in owners if item.get("controller")), {})
                 title = _title(obj, owner.get("kind", "PodGroup"), owner.get("name", obj["metadata"]["name"]))
-                found[title] = str((obj.get("status") or {}).get("phase") or "Pending")
-        return [f"{title} ({phase})" for title, phase in sorted(found.items())]
+                phases[title] = str((obj.get("status") or {}).get("phase") or "Pending")
+        return [f"{title} ({phase})" for title, phase in sorted(phases.items())]
 
     def queue(self, name: str) -> Object | None:
         """The live queue; None if it does not exist."""

@@ -117,10 +117,10 @@ def _is_same(name: str, new: str, old: str) -> bool:
 
 
 def _class(claim: Object) -> str | None:
-    found: str | None = (claim.get("spec") or {}).get("storageClassName")
-    return found
+    name: str | None = (claim.get("spec") or {}).get("storageClassName")
+    return name
 
 
 def _size(claim: Object) -> str | None:
-    found: str | None = (((claim.get("spec") or {}).get("resources") or {}).get("requests") or {}).get("storage")
-    return found
+    size: str | None = (((claim.get("spec") or {}).get("resources") or {}).get("requests") or {}).get("storage")
+    return size

@@ -64,8 +64,8 @@ def unmet_domain(cluster: Cluster, parts: Mapping[str, Sequence[Object]], progre
 def _answers(cluster: Cluster) -> tuple[Mapping[Ref, Answers], str]:
     """What each CoreDNS answers, by the first ConfigMap that it reads, or why that is not known."""
     try:
-        found = [item for version, kind in _KINDS for item in cluster.list(version, kind, namespace=_NAMESPACE).items]
-        read = dict(_files(cluster, item) for item in found if _runs_coredns(item))
+        users = [item for version, kind in _KINDS for item in cluster.list(version, kind, namespace=_NAMESPACE).items]
+        read = dict(_files(cluster, item) for item in users if _runs_coredns(item))
     except ApiError as error:
         if error.status != HTTPStatus.FORBIDDEN:
             raise

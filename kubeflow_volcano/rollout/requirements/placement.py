@@ -51,16 +51,16 @@ def unmet_placement(cluster: Cluster, placement: PlacementSettings, parts: Parts
 
 def _nodes(spec: Object, names: Sequence[str], nodes: Iterable[Object]) -> Iterator[Problem]:
     selector = ", ".join(f"{key}={value}" for key, value in spec["nodeSelector"].items())
-    found = [node for node in nodes if _has_labels(node, spec["nodeSelector"])]
+    matching = [node for node in nodes if _has_labels(node, spec["nodeSelector"])]
     whose = f"pods of {names[0]}" + (f" and {len(names) - 1} more" if len(names) > 1 else "")
-    if not found:
+    if not matching:
         yield Problem(
             f"no node has the labels {selector}, which {whose} select.",
             "a node with all of them; the pods would wait for one.",
             f"kubectl label node NAME {selector.replace(', ', ' ')}, or correct kubeflow_placement.",
         )
         return
-    kept_away = {str(node["metadata"]["name"]): _lasting(spec, node) for node in found}
+    kept_away = {str(node["metadata"]["name"]): _lasting(spec, node) for node in matching}
     if all(kept_away.values()):
         taints = sorted({text for texts in kept_away.values() for text in texts})
         yield Problem(
@@ -80,7 +80,7 @@ def _has_labels(node: Object, labels: Mapping[str, str]) -> bool:
 
 
 def _priority_classes(cluster: Cluster, placement: PlacementSettings, parts: Parts) -> Iterator[Problem]:
-    wanted = {placement.of(name).priority_class for name in parts} - {""} - _OF_KUBERNETES
+    wanted = {placement.for_component(name).priority_class for name in parts} - {""} - _OF_KUBERNETES
     if not wanted:
         return
     brought = {

@@ -126,10 +126,10 @@ def _hosts_in_other_groups(groups: Mapping[str, Iterable[str]], *, needed: bool)
 
 
 def _as_yaml(known: Mapping[str, str]) -> str:
-    found: dict[str, dict[str, dict[str, dict[str, str]]]] = {}
+    groups: dict[str, dict[str, dict[str, dict[str, str]]]] = {}
     for name, own in known.items():
-        found.setdefault(own, {"children": {}})["children"][name] = {}
-    return json.dumps(found).replace('"', "")
+        groups.setdefault(own, {"children": {}})["children"][name] = {}
+    return json.dumps(groups).replace('"', "")
 
 
 def node_name(host: str, variables: Mapping[str, Any]) -> str:
@@ -144,9 +144,9 @@ def node_paths(cluster: Mapping[str, Any], hosts: Mapping[str, Mapping[str, Any]
         cluster: variables of localhost.
         hosts: variables of every other host of the inventory, by its name there.
     """
-    found = {node_name(host, own): own[_BASE] for host, own in hosts.items() if own.get(_BASE)}
+    paths = {node_name(host, own): own[_BASE] for host, own in hosts.items() if own.get(_BASE)}
     common = cluster.get(_BASE)
-    return {node: path for node, path in found.items() if path != common} | dict(cluster.get(_PATHS) or {})
+    return {node: path for node, path in paths.items() if path != common} | dict(cluster.get(_PATHS) or {})
 
 
 def validate_hosts(cluster: Mapping[str, Any], hosts: Mapping[str, Mapping[str, Any]]) -> list[Problem]:
@@ -157,16 +157,16 @@ def validate_hosts(cluster: Mapping[str, Any], hosts: Mapping[str, Mapping[str, 
         hosts: variables of every other host of the inventory, by its name there.
     """
     values, known = complete(cluster)
-    found: dict[Problem, list[str]] = defaultdict(list)
+    affected: dict[Problem, list[str]] = defaultdict(list)
     for host, variables in hosts.items():
         own, problems = complete(variables)
         given = {name: own[name] for name in variables if name in own}
         for problem in (*problems, *_without_effect(values, given)):
             if problem not in known:
-                found[problem].append(host)
+                affected[problem].append(host)
     problems = [
         Problem(f"on {_which(names, hosts)}: {problem.found}", problem.needed, problem.todo)
-        for problem, names in found.items()
+        for problem, names in affected.items()
     ]
     return [*problems, *_duplicate_nodes(cluster, hosts)]
 
@@ -207,10 +207,10 @@ def _duplicate_nodes(cluster: Mapping[str, Any], hosts: Mapping[str, Mapping[str
             "move kubeflow_node_name to the host_vars of its host.",
         )
         return
-    found: dict[str, list[str]] = defaultdict(list)
+    by_node: dict[str, list[str]] = defaultdict(list)
     for host, variables in hosts.items():
-        found[node_name(host, variables)].append(host)
-    for node, names in found.items():
+        by_node[node_name(host, variables)].append(host)
+    for node, names in by_node.items():
         if len(names) > 1:
             yield Problem(
                 f"{few(names)} are all the Node {node}.",

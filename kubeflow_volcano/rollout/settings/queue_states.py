@@ -41,12 +41,12 @@ def wanted_states(queues: Sequence[Mapping[str, Any]]) -> dict[str, QueueState]:
 
 def ancestors(name: str, by_name: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """The ancestors of a queue in the inventory, its parent first; each once, even in a cycle."""
-    found: list[str] = []
+    names: list[str] = []
     parent = str(by_name[name].get("parent"))
-    while parent in by_name and parent not in found:
-        found.append(parent)
+    while parent in by_name and parent not in names:
+        names.append(parent)
         parent = str(by_name[parent].get("parent"))
-    return found
+    return names
 
 
 def validate_states(queues: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:

@@ -32,8 +32,8 @@ class UninstallSettings:
 
 def uninstall_settings(values: Mapping[str, Any], release: Release) -> UninstallSettings:
     """Those in complete variables; the parts of a component that are components of their own are removed with it."""
-    found = decode(UninstallSettings, values)
-    return replace(found, components=with_own_parts(release, found.components))
+    settings = decode(UninstallSettings, values)
+    return replace(settings, components=with_own_parts(release, settings.components))
 
 
 def validate_uninstall(values: Mapping[str, Any]) -> Iterator[Problem]:

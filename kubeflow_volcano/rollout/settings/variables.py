@@ -100,7 +100,7 @@ def complete(variables: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem
 
 def is_public(name: str) -> bool:
     """Whether a variable is one of this project, was one in an earlier version, or is probably a misspelt one."""
-    return name in _rules() or name in _REMOVED or bool(_meant(name))
+    return name in _rules() or name in _REMOVED or bool(_suggestion(name))
 
 
 def unread(names: Iterable[str]) -> list[str]:
@@ -176,7 +176,7 @@ def _family(name: str) -> tuple[str, list[str]]:
 
 
 @cache  # every host has hundreds of variables, and the same ones
-def _meant(name: str) -> str:
+def _suggestion(name: str) -> str:
     """The public variable that is probably meant. What follows the prefix decides: the prefix makes all similar."""
     prefix, known = _family(name)
     if not prefix:
@@ -192,7 +192,7 @@ def _unknown_names(given: Iterable[str]) -> Iterator[Problem]:
         if name in _REMOVED:
             yield Problem(f"the variable {name}, which no longer exists.", *_REMOVED[name])
             continue
-        meant = _meant(name)
+        meant = _suggestion(name)
         prefix, family = _family(meant)
         yield Problem(
             f"the variable {name}, which nothing reads. Did you mean {meant}?",

@@ -139,9 +139,9 @@ def _validate_tiers(scheduling: SchedulingSettings, words: SchedulerWords, versi
     known = words.plugins | {*scheduling.extra_plugins}
     for item in plugins:
         if item["name"] not in known:
-            found = _unknown("volcano_scheduler_tiers", f"the plugin {item['name']}", item["name"], known, version)
+            problem = _unknown("volcano_scheduler_tiers", f"the plugin {item['name']}", item["name"], known, version)
             yield replace(
-                found, todo="correct it, or, if a vendor added it, name it in volcano_scheduler_extra_plugins."
+                problem, todo="correct it, or, if a vendor added it, name it in volcano_scheduler_extra_plugins."
             )
         for key in item.keys() - {"name", "arguments"} - words.switches:
             what = f"{key} of plugin {item['name']}"

@@ -69,15 +69,15 @@ def find_stale(
     kinds = None if everything else {(place.group, place.kind) for place in recorded}
     uids = {uid for _, _, uid in recorded.values() if uid}
     live = managed_objects(cluster, FIELD_MANAGER, deadline, kinds=kinds, uids=uids)
-    found = {Place.of(ref): (ref, obj) for ref, obj in live.objects.items()}
+    places = {Place.of(ref): (ref, obj) for ref, obj in live.objects.items()}
     stale = []
-    for place, (ref, obj) in found.items():
+    for place, (ref, obj) in places.items():
         if place in kept or (place not in recorded and not everything):
             continue
         component, version, uid = recorded.get(place, ("", "", ""))
         if uid in {"", obj["metadata"]["uid"]}:
             stale.append(Stale(ref, obj, component, version))
-    gone = frozenset(recorded) - found.keys() if not live.unread else frozenset()
+    gone = frozenset(recorded) - places.keys() if not live.unread else frozenset()
     return Survey(tuple(sorted(stale, key=lambda item: item.ref)), gone, live.unread)
 
 

@@ -13,12 +13,12 @@ from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
 from kubeflow_volcano.cluster.applied_objects import GUARDED_KINDS, Place, lasting_objects
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import Problem
-from kubeflow_volcano.rollout.others.owners import places_of_existing
+from kubeflow_volcano.rollout.existing.owners import places_of_existing
 from kubeflow_volcano.rollout.prepare import Prepared
 from kubeflow_volcano.rollout.settings.queue_states import wanted_states
 from kubeflow_volcano.rollout.settings.validation.schedule import PART
+from kubeflow_volcano.rollout.stale.finalizers import explain_terminating
 from kubeflow_volcano.rollout.stale.find import Stale, find_stale, unserved_webhooks
-from kubeflow_volcano.rollout.stale.held import explain_held
 from kubeflow_volcano.rollout.stale.in_use import InUse, find_in_use
 from kubeflow_volcano.rollout.state.inventory import Applied, merged, read_inventory, write_inventory
 from kubeflow_volcano.text import counted, few
@@ -56,7 +56,7 @@ class StaleObjects:
         self._wired = {part.name for part in scope.wired}
         self._versions[PART] = settings.release.version
         whole = {part.name for part in scope.components} | ({PART} if prepared.whole else set())
-        found = find_stale(
+        survey = find_stale(
             engine.cluster,
             self._inventory,
             self._declared,
@@ -66,10 +66,10 @@ class StaleObjects:
             of_existing=places_of_existing(settings),
             deadline=engine.deadline,
         )
-        self._gone = set(found.gone)
-        self._left = list(found.stale)
+        self._gone = set(survey.gone)
+        self._left = list(survey.stale)
         self._refused: set[Ref] = set()
-        for plural, why in found.unread.items():
+        for plural, why in survey.unread.items():
             engine.progress(f"note: stale {plural} could not be looked for: {why}")
 
     def remove_unserved_webhooks(self) -> None:
@@ -165,19 +165,19 @@ class StaleObjects:
         engine = self._engine
         declared = [obj for objects in engine.parts.values() for obj in objects]
         refs = {item.ref for item in items}
-        found = find_in_use(engine.cluster, going, declared, engine.deadline)
-        return {ref: why for ref, why in found.items() if ref in refs}
+        in_use = find_in_use(engine.cluster, going, declared, engine.deadline)
+        return {ref: why for ref, why in in_use.items() if ref in refs}
 
     def _remove(self, items: Collection[Stale]) -> None:
         engine = self._engine
         if not items:
             return
-        rules = Rules(explain=lambda live: explain_held(engine.cluster, live, self._components))
+        rules = Rules(explain=lambda live: explain_terminating(engine.cluster, live, self._components))
         removal = Removal(engine.cluster, engine.deadline, engine.progress, rules, check=engine.check)
         removal.run({item.ref: item.live for item in items})
         component = {item.ref: item.component for item in items}
         for outcome in removal.outcomes:
-            engine.add_outcome(outcome.of(component[outcome.ref]))
+            engine.add_outcome(outcome.for_component(component[outcome.ref]))
         for problem in removal.problems:
             engine.add_problem(problem)
         for problem in removal.kept.values():

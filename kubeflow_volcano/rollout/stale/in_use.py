@@ -56,31 +56,31 @@ def find_in_use(
     Raises:
         ApiError: the API server does not answer.
     """
-    found: dict[Ref, InUse] = {}
+    in_use: dict[Ref, InUse] = {}
     spaces = [item.ref for item in going if item.ref.kind in _SPACES]
     contents = contents_of(cluster, {ref.name for ref in spaces}, deadline)
     for ref in spaces:
         if others := others_in(ref.name, contents, going):
             names = [f"{other.kind} {other.name}" for other in others]
-            found[ref] = _in_use(names, f"move or delete them, such as with kubectl delete {kubectl(others[0])}")
+            in_use[ref] = _in_use(names, f"move or delete them, such as with kubectl delete {kubectl(others[0])}")
         elif contents.unread:
             plural, text = next(iter(contents.unread.items()))
-            found[ref] = InUse(f"{plural} in it cannot be listed: {text}", "mend that")
+            in_use[ref] = InUse(f"{plural} in it cannot be listed: {text}", "mend that")
     leaving = {item.ref for item in going}
     queues = [ref for ref in leaving if ref.kind == "Queue"]
     view = QueueView.read(cluster) if queues else QueueView()
     for ref in queues:
         children = [ref._replace(name=name) for name in view.children(ref.name)]
         if users := [*view.jobs(ref.name), *(str(child) for child in children if child not in leaving)]:
-            found[ref] = _in_use(users, "wait for them, or delete them")
+            in_use[ref] = _in_use(users, "wait for them, or delete them")
     for ref in (ref for ref in leaving if ref.kind == "PersistentVolumeClaim"):
         if users := [*_users(cluster, ref, declared)]:
-            found[ref] = _in_use(users, "delete what uses it", verb="is used by")
+            in_use[ref] = _in_use(users, "delete what uses it", verb="is used by")
     for ref in (ref for ref in leaving if ref.kind == "PersistentVolume"):
         claim = _claim_of(cluster.get(ref) or {})
         if claim and claim not in leaving and cluster.get(claim):
-            found[ref] = _in_use([str(claim)], f"delete it: kubectl delete {kubectl(claim)}", verb="is used by")
-    return found
+            in_use[ref] = _in_use([str(claim)], f"delete it: kubectl delete {kubectl(claim)}", verb="is used by")
+    return in_use
 
 
 def _in_use(names: Collection[str], todo: str, verb: str = "still has") -> InUse:

@@ -35,11 +35,11 @@ def read_inventory(cluster: Cluster) -> Inventory:
     Raises:
         ApiError: it cannot be read.
     """
-    found: dict[str, Brought] = {}
+    brought: dict[str, Brought] = {}
     for component, text in ((cluster.get(APPLIED_OBJECTS) or {}).get("data") or {}).items():
         with contextlib.suppress(ValueError):
-            found[component] = parse(text)
-    return found
+            brought[component] = parse(text)
+    return brought
 
 
 def merged(

@@ -36,8 +36,8 @@ def expected_seconds(cluster: Cluster, components: Sequence[str], *, quiet: bool
         ApiError: the ledger cannot be read.
     """
     entry = _read(cluster).get(_name(components), {})
-    found = entry.get(_KEPT[1] if quiet else _KEPT[0])
-    return float(found) if isinstance(found, int | float) else None
+    seconds = entry.get(_KEPT[1] if quiet else _KEPT[0])
+    return float(seconds) if isinstance(seconds, int | float) else None
 
 
 def recorded_releases(cluster: Cluster) -> Mapping[str, str]:
@@ -46,11 +46,11 @@ def recorded_releases(cluster: Cluster) -> Mapping[str, str]:
     Raises:
         ApiError: the ledger cannot be read.
     """
-    found: dict[str, str] = {}
+    releases: dict[str, str] = {}
     for entry in sorted(_read(cluster).values(), key=lambda entry: str(entry.get("finished") or "")):
         if release := entry.get("release"):
-            found |= dict.fromkeys(entry.get("components", {}), str(release))
-    return found
+            releases |= dict.fromkeys(entry.get("components", {}), str(release))
+    return releases
 
 
 def has_ended_well(cluster: Cluster, components: Sequence[str]) -> bool:
@@ -108,12 +108,12 @@ def _name(components: Sequence[str]) -> str:
 
 def _read(cluster: Cluster) -> Mapping[str, Mapping[str, Any]]:
     live = cluster.get(LEDGER) or {}
-    found: dict[str, Mapping[str, Any]] = {}
+    entries: dict[str, Mapping[str, Any]] = {}
     for key, text in (live.get("data") or {}).items():
         try:
             entry = read_json(text)
         except ValueError:
             continue  # edited by hand; costs only the estimate
         if isinstance(entry, dict) and isinstance(entry.get("components", {}), dict):
-            found[key] = entry
-    return found
+            entries[key] = entry
+    return entries

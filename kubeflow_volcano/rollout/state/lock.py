@@ -110,10 +110,10 @@ class Lock:
         for _ in Deadline(min(max(left, _RENEW_SECONDS + 2), SECONDS)).every(1.0):
             again = self._cluster.get(LEASE)
             if again is None or again["metadata"]["resourceVersion"] != live["metadata"]["resourceVersion"]:
-                found = _holder(again) if again else None
-                if found is None:
+                holder = _holder(again) if again else None
+                if holder is None:
                     return  # released meanwhile; the next attempt takes it
-                raise Busy(_busy(found))
+                raise Busy(_busy(holder))
 
     def _keep(self) -> None:
         """Renew the Lease until the end. Its seconds count from before the request, as renewTime does.
@@ -126,7 +126,7 @@ class Lock:
             renewed, try_until = Deadline(_RENEW_DEADLINE_SECONDS), self._until.at_most(_TRY_SECONDS)
             with contextlib.suppress(ApiError):
                 if not self._write(self._spec(self._name), try_until) and not self._still_ours(try_until):
-                    self._lose()
+                    self._mark_lost()
                     return
                 self._until, pause = renewed, _RENEW_SECONDS
 
@@ -134,16 +134,16 @@ class Lock:
         """Give up when the Lease has not been renewed in time."""
         while not (self._done.wait(self._until.remaining) or self.lost.is_set()):
             if self._until.passed:
-                self._lose()
+                self._mark_lost()
 
-    def _lose(self) -> None:
+    def _mark_lost(self) -> None:
         self.lost.set()
         self._on_loss()
 
     def _break(self, error: BaseException) -> None:
         """End the run for an unexpected exception; leaving the block raises it."""
         self._broken = error
-        self._lose()
+        self._mark_lost()
 
     def _still_ours(self, deadline: Deadline | None = None) -> bool:
         """Whether this process holds the Lease, by an earlier request whose answer was lost."""

@@ -17,8 +17,8 @@ _BETA = "storageclass.beta.kubernetes.io/is-default-class"
 
 def default_classes(cluster: Cluster) -> tuple[str, ...]:
     """Names of the StorageClasses with the annotation of a default class."""
-    found = cluster.list("storage.k8s.io/v1", "StorageClass").items
-    return tuple(sorted(item["metadata"]["name"] for item in found if _is_default(item)))
+    classes = cluster.list("storage.k8s.io/v1", "StorageClass").items
+    return tuple(sorted(item["metadata"]["name"] for item in classes if _is_default(item)))
 
 
 def require_usable(cluster: Cluster, volumes: Sequence[StaticVolume], objects: Iterable[Object]) -> None:
@@ -34,9 +34,9 @@ def require_usable(cluster: Cluster, volumes: Sequence[StaticVolume], objects: I
 
 
 def _defaults(cluster: Cluster, objects: Iterable[Object]) -> Iterator[Problem]:
-    found = default_classes(cluster)
+    defaults = default_classes(cluster)
     own = {obj["metadata"]["name"] for obj in objects if obj["kind"] == "StorageClass"}
-    others = [name for name in found if name not in own]
+    others = [name for name in defaults if name not in own]
     if own and others:
         yield Problem(
             f"the default StorageClass {', '.join(others)} besides {', '.join(own)}, which would become one, too.",
@@ -44,9 +44,9 @@ def _defaults(cluster: Cluster, objects: Iterable[Object]) -> Iterator[Problem]:
             "set local_path_storage_mode: existing to use the other one, or remove its annotation: "
             f"kubectl annotate storageclass {' '.join(others)} {DEFAULT_CLASS}-",
         )
-    if not own and len(found) != 1:
+    if not own and len(defaults) != 1:
         yield Problem(
-            f"{len(found)} default StorageClasses{': ' if found else ''}{', '.join(found)}.",
+            f"{len(defaults)} default StorageClasses{': ' if defaults else ''}{', '.join(defaults)}.",
             "exactly one, because the inventory leaves storage to the cluster.",
             f"annotate the one to use (kubectl annotate storageclass NAME {DEFAULT_CLASS}=true), or set "
             "local_path_storage_mode: local_path without local-path in kubeflow_existing.",

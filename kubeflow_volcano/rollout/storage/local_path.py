@@ -48,7 +48,7 @@ def base_directories(objects: Sequence[Object], storage: StorageSettings) -> Non
     data = _config(objects)
     try:
         config = read_json(data["config.json"])
-        found = {entry["node"]: entry for entry in config["nodePathMap"]}
+        entries = {entry["node"]: entry for entry in config["nodePathMap"]}
     except (KeyError, TypeError, ValueError) as error:
         raise InvalidInput(
             Problem(
@@ -58,8 +58,8 @@ def base_directories(objects: Sequence[Object], storage: StorageSettings) -> Non
             )
         ) from error
     paths = {_OTHER_NODES: storage.base_directory, **storage.node_paths}
-    wanted = {**found, **{node: {"node": node, "paths": [path]} for node, path in paths.items()}}
-    if wanted != found:
+    wanted = {**entries, **{node: {"node": node, "paths": [path]} for node, path in paths.items()}}
+    if wanted != entries:
         data["config.json"] = json.dumps({**config, "nodePathMap": list(wanted.values())}, indent=2)
 
 

@@ -38,17 +38,17 @@ class Uninstalled:
         """Whether any object was removed or released."""
         return bool(self.outcomes)
 
-    def of(self, action: Action) -> list[Ref]:
+    def with_action(self, action: Action) -> list[Ref]:
         """The objects with that outcome."""
         return [item.ref for item in self.outcomes if item.action is action]
 
     def summary(self) -> str:
         """The counts in one line."""
         would = "would be " if self.check else ""
-        released = self.of(Action.CHANGED)
+        released = self.with_action(Action.CHANGED)
         causes = Counter(item.cause for item in self.kept)
         kept = ", ".join(f"{number} {cause}" for cause, number in causes.most_common())
-        parts = [f"{counted(len(self.of(Action.REMOVED)), 'object')} {would}removed"]
+        parts = [f"{counted(len(self.with_action(Action.REMOVED)), 'object')} {would}removed"]
         parts += [f"{len(released)} {would}given back to those who made them"] if released else []
         parts += [f"{len(self.kept)} kept" + (f" ({kept})" if kept else "")]
         parts += [] if self.check else [f"{len(self.problems)} failed", f"{self.seconds:.1f} s"]
@@ -74,7 +74,7 @@ class Uninstalled:
     def diff(self) -> list[dict[str, str]]:
         """What Ansible shows with --diff: the names of all objects of ours before, and of those that stay."""
         kept = sorted(str(item.ref) for item in self.kept)
-        removed = [str(ref) for ref in self.of(Action.REMOVED)]
+        removed = [str(ref) for ref in self.with_action(Action.REMOVED)]
         before = "".join(f"{line}\n" for line in sorted({*kept, *removed}))
         header = "objects that roll-outs brought"
         after = "".join(f"{line}\n" for line in kept)

@@ -18,7 +18,7 @@ from kubeflow_volcano.cluster.namespaces import obstacles
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.account.stored import SECRET
-from kubeflow_volcano.rollout.others.presence import central_objects
+from kubeflow_volcano.rollout.existing.presence import central_objects
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.stale.find import Stale
 from kubeflow_volcano.text import did_you_mean, few

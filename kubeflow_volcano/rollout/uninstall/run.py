@@ -21,14 +21,14 @@ from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.rollout.existing.owners import places_of_existing
 from kubeflow_volcano.rollout.gang.wiring import OPERATORS
-from kubeflow_volcano.rollout.others.owners import places_of_existing
 from kubeflow_volcano.rollout.queues.drain import CREATED_QUEUES
 from kubeflow_volcano.rollout.running import running_jobs
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.stale.derived import is_derived
+from kubeflow_volcano.rollout.stale.finalizers import explain_terminating
 from kubeflow_volcano.rollout.stale.find import Stale
-from kubeflow_volcano.rollout.stale.held import explain_held
 from kubeflow_volcano.rollout.state.inventory import merged, write_inventory
 from kubeflow_volcano.rollout.state.lock import Lock, holder_of
 from kubeflow_volcano.rollout.state.store import write_keys
@@ -213,14 +213,16 @@ class _Run:
         rules = Rules(
             order=UNINSTALLING,
             patience_seconds=uninstall.wait_seconds,
-            explain=lambda live: explain_held(self.cluster, live, self.brought.values(), variable="uninstall_finalize"),
+            explain=lambda live: explain_terminating(
+                self.cluster, live, self.brought.values(), variable="uninstall_finalize"
+            ),
             holds_back=lambda wave, held, later: waiting_for(wave, held, later, component, self.brought),
             ignored=is_derived,
             finalize=uninstall.finalize,
         )
         removal = Removal(self.cluster, self.deadline, self.progress, rules, check=self.check)
         removal.run({item.ref: item.live for item in items})
-        self.outcomes += [outcome.of(component[outcome.ref]) for outcome in removal.outcomes]
+        self.outcomes += [outcome.for_component(component[outcome.ref]) for outcome in removal.outcomes]
         self.problems += removal.problems
         self.waiting |= removal.waiting
         for ref, problem in removal.kept.items():

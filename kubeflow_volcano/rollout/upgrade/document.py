@@ -196,5 +196,5 @@ def _arguments_now(cluster: Cluster, prepared: Prepared) -> Sequence[str]:
     live: Object | None = None
     if part:
         live = cluster.get(Ref.of(operator_deployment(part, prepared.desired.parts[part.name])))
-    found: Sequence[str] = gang_of(prepared.settings, {COMPONENT: [live] if live else []})["operator_arguments"]
-    return found
+    arguments: Sequence[str] = gang_of(prepared.settings, {COMPONENT: [live] if live else []})["operator_arguments"]
+    return arguments

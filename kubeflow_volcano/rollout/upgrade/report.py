@@ -40,7 +40,7 @@ def sections(document: Mapping[str, Any]) -> list[Section]:
     words = _WORDS[document["state"]]
     gang = document["gang"]
     arguments = [(" ".join(gang["now"]) or "none", " ".join(gang["then"]["operator_arguments"]) or "none")]
-    found = [
+    parts = [
         Section("Problems", ("found", "needed", "do"), [_parts(item) for item in document["problems"]]),
         Section("What it brings, and what is left to you", (), [(text,) for text in document["steps"]]),
         Section("Jobs that run", (), [(text,) for text in document["running"]]),
@@ -71,7 +71,7 @@ def sections(document: Mapping[str, Any]) -> list[Section]:
             [(item["action"], item["object"], item["component"], item["reason"]) for item in document["changes"]],
         ),
     ]
-    return [item for item in found if item.rows]
+    return [item for item in parts if item.rows]
 
 
 def render_markdown(document: Mapping[str, Any]) -> str:

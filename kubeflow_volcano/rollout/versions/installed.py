@@ -28,11 +28,13 @@ def installed_versions(cluster: Cluster) -> Mapping[str, str]:
     Raises:
         ApiError: the records cannot be read.
     """
-    found = {name: brought.version for name, brought in read_inventory(cluster).items() if brought.objects}
-    if all(found.values()):
-        return found
+    versions = {name: brought.version for name, brought in read_inventory(cluster).items() if brought.objects}
+    if all(versions.values()):
+        return versions
     releases = recorded_releases(cluster)
-    known = {name: version or ("" if name in OWN_FILES else releases.get(name, "")) for name, version in found.items()}
+    known = {
+        name: version or ("" if name in OWN_FILES else releases.get(name, "")) for name, version in versions.items()
+    }
     return {name: version for name, version in known.items() if version}
 
 

@@ -154,7 +154,7 @@ def _verdict(facts: Facts, probe: Probe[Acceptance], component: str) -> Outcome:
     observed = {item.example: f"{item.state.name.lower()} after {item.seconds} s: {item.said}" for item in tried}
     short = [item for item in tried if not item.reached]
     if not short:
-        text = f"{counted(len(tried), 'example')} reached the goal: {', '.join(map(_told, tried))}."
+        text = f"{counted(len(tried), 'example')} reached the goal: {', '.join(map(_describe, tried))}."
         if simulated := sum(item.simulated for item in tried):
             text += f" {simulated} of their pods were simulated: no container ran in them."
         return passed(f"{text}{f' Left out: {left_out}.' if left_out else ''}", objects=objects, observed=observed)
@@ -169,7 +169,7 @@ def _verdict(facts: Facts, probe: Probe[Acceptance], component: str) -> Outcome:
     )
 
 
-def _told(item: Attempt) -> str:
+def _describe(item: Attempt) -> str:
     return f"{item.example} {item.state.name.lower()} after {item.seconds:.0f} s"
 
 

@@ -33,7 +33,7 @@ def _configuration(evidence: GangEvidence) -> str:
     return f"kubectl -n {place.namespace} get configmap {place.name}-configmap -o yaml"
 
 
-def _queue_shut(evidence: GangEvidence) -> Outcome | None:
+def _queue_closed(evidence: GangEvidence) -> Outcome | None:
     if evidence.shut and not (evidence.refused or evidence.failure):
         state = evidence.queue_state or "missing"
         return failed(
@@ -87,7 +87,7 @@ def fit(evidence: GangEvidence) -> Outcome:
     """H1."""
     step = evidence.steps.get("H1")
     if step is None:
-        return _queue_shut(evidence) or ended_early(evidence)
+        return _queue_closed(evidence) or ended_early(evidence)
     if step.disturbed:
         return disturbed(evidence, step)
     if len(step.bound) < len(step.members):

@@ -41,7 +41,7 @@ def _released(evidence: GangEvidence, gangs: Step) -> Outcome:
         return gang_words.ended_early(evidence)
     if not release.reached:
         text = f"the second gang was not bound within {evidence.timing.bind_seconds:.0f} s after the first had gone"
-        return _bad(evidence, release, "SecondGangNotPlaced", f"{text}: {gang_words.why(release)}")
+        return _failed_step(evidence, release, "SecondGangNotPlaced", f"{text}: {gang_words.why(release)}")
     if deadlock is None:
         return gang_words.ended_early(evidence)
     note = f"one gang of {SIZE} was bound whole, and the other {release.seconds:.1f} s after the first had gone"
@@ -87,17 +87,19 @@ def _mixed(evidence: GangEvidence, step: Step) -> Outcome | None:
     parts = {letter: [item for item in step.bound if gang_of(item.name) == letter] for letter in "ab"}
     torn = [letter for letter, members in parts.items() if 0 < len(members) < SIZE]
     if both:
-        return _bad(evidence, step, "GangsMixed", f"members of both gangs were bound at once: {', '.join(both)}")
+        return _failed_step(
+            evidence, step, "GangsMixed", f"members of both gangs were bound at once: {', '.join(both)}"
+        )
     if torn:
         names = ", ".join(item.name for item in step.bound)
         text = f"gang {torn[0]} was bound in part within {evidence.timing.bind_seconds:.0f} s: {names}"
-        return _bad(evidence, step, "PartialPlacement", text)
+        return _failed_step(evidence, step, "PartialPlacement", text)
     if not step.bound:
         if not any(item.judged for item in step.members):
             text = f"no scheduler looked at either gang within {evidence.timing.bind_seconds:.0f} s"
-            return _bad(evidence, step, "SchedulerNotEvaluating", text)
+            return _failed_step(evidence, step, "SchedulerNotEvaluating", text)
         text = f"neither gang was bound within {evidence.timing.bind_seconds:.0f} s"
-        return _bad(evidence, step, "NoGangPlaced", f"{text}: {gang_words.why(step)}")
+        return _failed_step(evidence, step, "NoGangPlaced", f"{text}: {gang_words.why(step)}")
     if step.spread_seconds > evidence.timing.spread_seconds:
         return warned(
             "SlowPlacement",
@@ -110,7 +112,7 @@ def _mixed(evidence: GangEvidence, step: Step) -> Outcome | None:
     return None
 
 
-def _bad(evidence: GangEvidence, step: Step, reason: str, text: str) -> Outcome:
+def _failed_step(evidence: GangEvidence, step: Step, reason: str, text: str) -> Outcome:
     if _old(evidence):
         return _skipped(evidence, text)
     return failed(

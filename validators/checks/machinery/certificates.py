@@ -36,12 +36,12 @@ class _Finding(NamedTuple):
 
 def _issues(facts: Facts) -> tuple[Issue, ...]:
     """Every judged Certificate with an issue, by name; the cause comes first."""
-    found = []
+    issues = []
     for item in judged(facts, CERTIFICATES):
         if finding := _not_ready(item, facts) or _out_of_time(item, facts):
             ref = Ref.of(item)
-            found.append(Issue("B7", finding.status, ref, finding.reason, f"{ref} {finding.text}.", finding.todo))
-    return tuple(sorted(found, key=lambda issue: issue.ref))
+            issues.append(Issue("B7", finding.status, ref, finding.reason, f"{ref} {finding.text}.", finding.todo))
+    return tuple(sorted(issues, key=lambda issue: issue.ref))
 
 
 def _not_ready(certificate: Object, facts: Facts) -> _Finding | None:

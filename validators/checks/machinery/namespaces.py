@@ -15,7 +15,7 @@ from kubeflow_volcano.validators.core.check import check
 from kubeflow_volcano.validators.core.facts import Fact, Facts
 from kubeflow_volcano.validators.core.outcome import Outcome, Severity, Status
 from kubeflow_volcano.validators.core.resources import NAMESPACES
-from kubeflow_volcano.validators.subjects.finalizers import Held, describe
+from kubeflow_volcano.validators.subjects.finalizers import Terminating, describe
 from kubeflow_volcano.validators.subjects.finalizers import todo as finalizing
 from kubeflow_volcano.validators.subjects.issues import Issue, verdict
 
@@ -38,7 +38,7 @@ _MOST = 10
 _LEFT = re.compile(r"(?<![a-z0-9.-])([a-z0-9-]+)\.([a-z0-9.-]*) has \d+ resource instances")
 
 
-def _remaining(cluster: Cluster, facts: Facts) -> Mapping[str, tuple[Held, ...]]:
+def _remaining(cluster: Cluster, facts: Facts) -> Mapping[str, tuple[Terminating, ...]]:
     going = [item for item in facts.all(NAMESPACES) if "deletionTimestamp" in item["metadata"]]
     return {item["metadata"]["name"]: tuple(_objects(cluster, item))[:_MOST] for item in going}
 
@@ -49,17 +49,17 @@ def kinds_left(namespace: Object) -> tuple[tuple[str, str], ...]:
     return tuple((match[1], match[2]) for match in _LEFT.finditer(message))
 
 
-def _objects(cluster: Cluster, namespace: Object) -> Iterator[Held]:
+def _objects(cluster: Cluster, namespace: Object) -> Iterator[Terminating]:
     name = namespace["metadata"]["name"]
     for plural, group in kinds_left(namespace):
         with contextlib.suppress(ApiError):  # it only enriches a message
             version = cluster.request("GET", f"/apis/{group}")["preferredVersion"]["groupVersion"] if group else "v1"
             kinds = {found.plural: kind for kind, found in cluster.kinds(version).items()}
             for item in cluster.list(version, kinds.get(plural, plural), namespace=name, brief=True).items:
-                yield Held.of(item)
+                yield Terminating.of(item)
 
 
-REMAINING = Fact[Mapping[str, tuple[Held, ...]]](
+REMAINING = Fact[Mapping[str, tuple[Terminating, ...]]](
     "remaining objects", _remaining, {}, reads=(NAMESPACES,), enriches=True
 )
 """By name of a namespace that is being deleted, the first objects left in it, with their finalizers."""
@@ -77,10 +77,10 @@ def namespaces_active(facts: Facts) -> Outcome:
     live = {item["metadata"]["name"]: item for item in facts.all(NAMESPACES)}
     profiles = {name for name, item in live.items() if _of_profile(item)} - facts.ignored_namespaces
     looked_at = sorted(names & live.keys() | profiles)
-    found = [issue for name in looked_at if (issue := _issue(live[name], facts))]
-    found += [_missing(name) for name in sorted(names - live.keys())]
+    issues = [issue for name in looked_at if (issue := _issue(live[name], facts))]
+    issues += [_missing(name) for name in sorted(names - live.keys())]
     return verdict(
-        found,
+        issues,
         [_ref(name) for name in looked_at],
         claim=f"{counted(len(looked_at), 'namespace')} Active.",
         expected="phase Active",
@@ -102,7 +102,7 @@ def _missing(name: str) -> Issue:
 
 
 def _issue(namespace: Object, facts: Facts) -> Issue | None:
-    meta, found = namespace["metadata"], conditions(namespace)
+    meta, by_type = namespace["metadata"], conditions(namespace)
     if "deletionTimestamp" not in meta:
         return None
     ref = _ref(meta["name"])
@@ -110,15 +110,17 @@ def _issue(namespace: Object, facts: Facts) -> Issue | None:
     message = f"{ref} has been terminating for {seconds:.0f} s."
     if seconds <= facts.timing.stuck_seconds:
         return Issue("B8", Status.WARN, ref, "Terminating", message, "wait for its deletion, then install again.")
-    reported = [found[kind]["message"].rstrip(".") for kind in _ORDER if found.get(kind, {}).get("status") == "True"]
+    reported = [
+        by_type[kind]["message"].rstrip(".") for kind in _ORDER if by_type.get(kind, {}).get("status") == "True"
+    ]
     left = facts.known(REMAINING).get(meta["name"], ())
-    own = Held.of(namespace).finalizers
+    own = Terminating.of(namespace).finalizers
     finalizers = dict.fromkeys((*own, *(text for item in left for text in item.finalizers)))
     message += f" {'; '.join(reported)}." if reported else ""
     message += f" Left: {', '.join(map(str, left))}." if left else ""
     message += f" Its own finalizers: {', '.join(own)}." if own else ""
     message += f" Held by {describe(finalizers, facts)}." if finalizers else ""
-    failing = found.get(_ORDER[0], {}).get("status") == "True"
+    failing = by_type.get(_ORDER[0], {}).get("status") == "True"
     if failing:
         todo = "see why the backend of the named APIService is not ready (B2)."
     else:

@@ -102,19 +102,19 @@ def kinds_listable(facts: Facts) -> Outcome:
     that version back, until a roll-out has stored every object in another one. A conversion webhook that does not
     answer hides the objects, too.
     """
-    found = facts.read(crds.LISTINGS)
+    listings = facts.read(crds.LISTINGS)
     looked_at = [_crd(name) for name in sorted(facts.expectations.crds) if facts.get(CRDS, "", name)]
-    if found.refused and not found.errors:
-        rules = [rule for rule in kinds_listable.rules_for(found.refused) if rule.verb == "list"]
+    if listings.refused and not listings.errors:
+        rules = [rule for rule in kinds_listable.rules_for(listings.refused) if rule.verb == "list"]
         return errored(
             "Forbidden",
-            f"whether their objects can be listed could not be seen: you may not list {', '.join(found.refused)}.",
+            f"whether their objects can be listed could not be seen: you may not list {', '.join(listings.refused)}.",
             expected="the right to list each kind of the release; metadata alone is read",
-            objects=[_crd(name) for name in found.refused],
+            objects=[_crd(name) for name in listings.refused],
             todo=f"grant these rules:\n{as_yaml(rules)}",
         )
     return verdict(
-        [_unlisted(name, error, facts) for name, error in sorted(found.errors.items())],
+        [_unlisted(name, error, facts) for name, error in sorted(listings.errors.items())],
         looked_at,
         claim=f"the objects of {counted(len(looked_at), 'CRD')} can be listed.",
         expected="an answer to kubectl get KIND -A",

@@ -64,23 +64,23 @@ def silence_in(tried: Sequence[Tried], seconds: float, again: Callable[[int, flo
     What answers another dry run is not it. With more time the API server names a webhook that it does not do without,
     and goes on without one whose silence it ignores.
     """
-    found = Silence({name for item in tried for name in _named(item)})
-    heard = {name for item in tried for name in _heard(item, seconds)}
+    silence = Silence({name for item in tried for name in _named(item)})
+    heard = {name for item in tried for name in _answering(item, seconds)}
     hung = {number: frozenset(map(backend_of, item.hooks)) for number, item in enumerate(tried) if item.hung}
     for number in sorted(hung, key=lambda number: len(hung[number] - heard)):
-        if hung[number] & found.backends:
+        if hung[number] & silence.backends:
             continue
         left = hung[number] - heard
         if len(left) > 1:
             hooks = tried[number].hooks
             longer = Tried(hooks, again(number, seconds_of(hooks) + seconds))
-            heard |= _heard(longer, _LONGEST)
+            heard |= _answering(longer, _LONGEST)
             left = _named(longer) or left - heard
         if len(left) == 1:
-            found.backends |= left
+            silence.backends |= left
         else:
-            found.doubtful[number] = left or hung[number]
-    return found
+            silence.doubtful[number] = left or hung[number]
+    return silence
 
 
 def _named(item: Tried) -> frozenset[str]:
@@ -89,7 +89,7 @@ def _named(item: Tried) -> frozenset[str]:
     )
 
 
-def _heard(item: Tried, seconds: float) -> frozenset[str]:
+def _answering(item: Tried, seconds: float) -> frozenset[str]:
     """The backends that answered: the API server does not wait in vain for less than `seconds`."""
 
     def waited_for(hook: Webhook) -> bool:

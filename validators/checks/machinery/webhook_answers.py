@@ -92,7 +92,7 @@ def webhook_answers(cluster: Cluster, facts: Facts) -> tuple[HookAnswer, ...]:
     dry_runs = dict(zip(called, tried, strict=True))
     validating = {plan.hook.name for plan in plans if plan.hook.owner.kind.startswith("Validating")}
     answers = [_answered(plan, granted, dry_runs, validating) for plan in plans]
-    return tuple(_told(answers, tried, silence))
+    return tuple(_with_silence(answers, tried, silence))
 
 
 def _all_called(plan: _Plan, every: Sequence[Webhook], facts: Facts) -> tuple[Webhook, ...]:
@@ -104,7 +104,7 @@ def _all_called(plan: _Plan, every: Sequence[Webhook], facts: Facts) -> tuple[We
     return tuple(hook for hook in every if hook.intercepts(obj, where, rule.resource))
 
 
-def _told(answers: Sequence[HookAnswer], tried: Sequence[Tried], silence: Silence) -> Iterator[HookAnswer]:
+def _with_silence(answers: Sequence[HookAnswer], tried: Sequence[Tried], silence: Silence) -> Iterator[HookAnswer]:
     """The answers, with silence for those webhooks alone that were silent, also for those of others."""
     silent: dict[tuple[Ref, str], str] = {}
     waiting: dict[tuple[Ref, str], str] = {}
@@ -220,16 +220,16 @@ WEBHOOK_ANSWERS = Fact[tuple[HookAnswer, ...] | None](
 
 
 def _policies(cluster: Cluster, facts: Facts) -> Mapping[Ref, tuple[Ref, ...]]:
-    found: dict[Ref, tuple[Ref, ...]] = {}
+    blocking: dict[Ref, tuple[Ref, ...]] = {}
     hooks = _hooks(facts)
     for item in facts.known(WEBHOOK_ANSWERS) or ():
         service = _service(hooks.get((item.owner, item.name)), facts)
-        if item.silence and service and Ref.of(service) not in found:
+        if item.silence and service and Ref.of(service) not in blocking:
             where = service["metadata"]["namespace"]
             with contextlib.suppress(ApiError):  # it only enriches a message
                 policies = cluster.list("networking.k8s.io/v1", "NetworkPolicy", namespace=where).items
-                found[Ref.of(service)] = keeping_out(policies, service, facts.all(PODS))
-    return {ref: refs for ref, refs in found.items() if refs}
+                blocking[Ref.of(service)] = keeping_out(policies, service, facts.all(PODS))
+    return {ref: refs for ref, refs in blocking.items() if refs}
 
 
 POLICIES = Fact[Mapping[Ref, tuple[Ref, ...]]](

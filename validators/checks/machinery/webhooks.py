@@ -42,11 +42,11 @@ def webhooks_sound(facts: Facts) -> Outcome:
     if not looked_at and not facts.expectations.webhooks:
         todo = "choose a profile with components (--profile)."
         return failed("NothingExpected", "the chosen components have no webhook.", todo=todo)
-    found = webhooks.issues(facts)
-    if not found:
+    issues = webhooks.issues(facts)
+    if not issues:
         facts.read(webhooks.SERVING_CERTIFICATES)
     return verdict(
-        found,
+        issues,
         looked_at,
         claim=_sound(facts),
         expected="a valid caBundle, a Service with a ready endpoint, a certificate that leads to the caBundle",
@@ -89,9 +89,9 @@ def webhook_blast_radius(facts: Facts) -> Outcome:
     if not hooks:
         return skipped("NoObjects", "the chosen components have no webhook.")
     system = labelled_namespace(facts.get(NAMESPACES, "", _SYSTEM), _SYSTEM)
-    found = [_stops(hook, system) for hook in hooks if _sees_all_pods(hook) and hook.matches_namespace(_UNRELATED)]
+    stopping = [_stops(hook, system) for hook in hooks if _sees_all_pods(hook) and hook.matches_namespace(_UNRELATED)]
     return verdict(
-        sorted(found, key=lambda item: item.reason),
+        sorted(stopping, key=lambda item: item.reason),
         sorted({hook.owner for hook in hooks}),
         claim=f"{counted(len(hooks), 'webhook')} with failurePolicy Ignore, or for selected namespaces only.",
         expected="failurePolicy Ignore, or a namespaceSelector that unrelated namespaces do not match",
@@ -159,7 +159,7 @@ def no_orphan_webhooks(facts: Facts) -> Outcome:
         if not facts.get(SERVICES, call.service.namespace, call.service.name):
             there = facts.get(NAMESPACES, "", call.service.namespace)
             absent[call] = "which does not exist" if there else f"and there is no namespace {call.service.namespace}"
-    found = [
+    issues = [
         Issue(
             "B6",
             Status.FAIL,
@@ -173,7 +173,7 @@ def no_orphan_webhooks(facts: Facts) -> Outcome:
         for call, why in absent.items()
     ]
     return verdict(
-        found,
+        issues,
         sorted({call.owner for call in calls}),
         claim=f"{counted(len(calls), 'webhook')} with an existing Service.",
         expected="a Service for every webhook",

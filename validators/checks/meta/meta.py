@@ -70,21 +70,21 @@ def clean_up_proven(facts: Facts) -> Outcome:
     account = record.cleanup
     if not account.created and not account.swept:
         return skipped("NothingCreated", "no probe created anything.")
-    found = _audit(record)
-    if found.present:
-        note = ", ".join(f"{item.ref} (uid {item.uid})" for item in found.present)
+    audit = _audit(record)
+    if audit.present:
+        note = ", ".join(f"{item.ref} (uid {item.uid})" for item in audit.present)
         known = {item.uid for item in account.left}
         return failed(
             "StillThere",
-            f"{len(found.present)} of {len(account.created)} probe objects are found after the clean-up: {note}.",
+            f"{len(audit.present)} of {len(account.created)} probe objects are found after the clean-up: {note}.",
             expected="0 objects of this run",
-            observed={str(item.ref): item.uid for item in found.present},
-            objects=[item.ref for item in found.present],
+            observed={str(item.ref): item.uid for item in audit.present},
+            objects=[item.ref for item in audit.present],
             todo="see what holds them; the next run removes what is past its expiry.",
-            because=("H8",) if known.issuperset(item.uid for item in found.present) else (),
+            because=("H8",) if known.issuperset(item.uid for item in audit.present) else (),
         )
-    kinds = f"{len(found.kinds)} kinds ({', '.join(found.kinds)})"
-    text = f"none of {len(account.created)} objects is found among the {found.seen} of {kinds} that there are now."
+    kinds = f"{len(audit.kinds)} kinds ({', '.join(audit.kinds)})"
+    text = f"none of {len(account.created)} objects is found among the {audit.seen} of {kinds} that there are now."
     return passed(text, objects=[item.ref for item in (*account.created, *account.swept)])
 
 
@@ -96,26 +96,26 @@ def nothing_else_touched(facts: Facts) -> Outcome:
     managedFields ascribes to this tool. A finding is a defect: report it.
     """
     record = facts.evidence(RUN)
-    found = _audit(record)
-    if found.foreign_writes or found.touched:
-        wrote = [f"request {text}" for text in found.foreign_writes]
-        bears = [f"{ref} has fields of manager {USER_AGENT}" for ref in found.touched]
+    audit = _audit(record)
+    if audit.foreign_writes or audit.touched:
+        wrote = [f"request {text}" for text in audit.foreign_writes]
+        bears = [f"{ref} has fields of manager {USER_AGENT}" for ref in audit.touched]
         return failed(
             "TouchedOthers",
             f"something was changed that this run did not create: {'; '.join(wrote + bears)}.",
             expected="requests that change objects of this run only",
-            observed={"requests": list(found.foreign_writes), "objects": [str(ref) for ref in found.touched]},
-            objects=found.touched,
+            observed={"requests": list(audit.foreign_writes), "objects": [str(ref) for ref in audit.touched]},
+            objects=audit.touched,
             todo="report this together with the report file; it is a defect.",
         )
     own = [item.ref for item in record.cleanup.created]
-    if not found.writes:
+    if not audit.writes:
         return passed("no request of this run changed anything.", objects=own or (_CLUSTER,))
     text = (
-        f"all {found.writes} requests that changed something were about objects of this run; none of the other "
-        f"{found.seen} objects of these kinds has a field of manager {USER_AGENT}."
+        f"all {audit.writes} requests that changed something were about objects of this run; none of the other "
+        f"{audit.seen} objects of these kinds has a field of manager {USER_AGENT}."
     )
-    return passed(text, objects=own or (_CLUSTER,), observed={"requests": found.writes})
+    return passed(text, objects=own or (_CLUSTER,), observed={"requests": audit.writes})
 
 
 @check("I4", "stable-verdicts", severity=Severity.MAJOR, probe=RUN, opt_in="twice")

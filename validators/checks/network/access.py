@@ -42,11 +42,11 @@ def _foreign_access(cluster: Cluster, facts: Facts) -> Mapping[str, Mapping[str,
     """
     names = sorted(item["metadata"]["name"] for item in judged(facts, PROFILES))
     names = [name for name in names if facts.get(NAMESPACES, "", name)][:_MOST_PROFILES]
-    found: dict[str, Mapping[str, tuple[str, ...]]] = {}
+    access: dict[str, Mapping[str, tuple[str, ...]]] = {}
     for name, following in zip(names, [*names[1:], *names[:1]], strict=True):
         accounts = [_DEFAULT] + ([_EDITOR.format(following)] if following != name else [])
-        found[name] = {user: _allowed(cluster, name, user) for user in accounts}
-    return found
+        access[name] = {user: _allowed(cluster, name, user) for user in accounts}
+    return access
 
 
 def _allowed(cluster: Cluster, namespace: str, user: str) -> tuple[str, ...]:

@@ -42,7 +42,7 @@ _READ_PROFILES: tuple[Read, ...] = (
 
 def _sign_in(facts: Facts) -> SignIn:
     try:
-        found = facts.read(SIGN_IN)
+        sign_in = facts.read(SIGN_IN)
     except CannotJudgeError as stop:
         if stop.outcome.reason != "Forbidden" or _DEX in facts.expectations.components:
             raise
@@ -50,12 +50,12 @@ def _sign_in(facts: Facts) -> SignIn:
         rules = ", ".join(map(str, SIGN_IN.needs))
         text = f"{DEX} is there without being chosen, and its users were not read. This needs further rights: {rules}."
         raise CannotJudgeError(skipped("NotRead", text, objects=(DEX,))) from stop
-    if found is None:
+    if sign_in is None:
         raise CannotJudgeError(skipped("NotInstalled", f"there is no {DEX}."))
-    if not found.emails:
+    if not sign_in.emails:
         text = "Dex has no user with a password of its own; others say who signs in."
         raise CannotJudgeError(skipped("NoStaticUser", text, objects=(CONFIGURATION,)))
-    return found
+    return sign_in
 
 
 @check("E4", "published-password", severity=Severity.MAJOR, reads=(SIGN_IN,))
@@ -65,27 +65,27 @@ def published_password(facts: Facts) -> Outcome:
     Everyone who reaches the gateway knows it. Install component dex again with a password of your own
     (kubeflow_user_password), or without one: then a random password is generated.
     """
-    found = _sign_in(facts)
-    if found.published:
+    sign_in = _sign_in(facts)
+    if sign_in.published:
         make = warned if facts.expectations.published_password else failed
         asked = ", as the settings ask (kubeflow_published_password)" if facts.expectations.published_password else ""
         return make(
             "PublishedPassword",
-            f"{', '.join(found.published)} signs in with the password of upstream's README{asked}.",
+            f"{', '.join(sign_in.published)} signs in with the password of upstream's README{asked}.",
             expected="a password that is not published",
-            observed={"users": list(found.published)},
+            observed={"users": list(sign_in.published)},
             objects=(CONFIGURATION,),
             todo="install component dex again with a kubeflow_user_password of your own; empty makes a random one.",
         )
-    if found.unknown:
+    if sign_in.unknown:
         return errored(
             "HashNotFound",
-            f"no hash of {', '.join(found.unknown)} was found where Dex looks for it.",
+            f"no hash of {', '.join(sign_in.unknown)} was found where Dex looks for it.",
             expected="a hash in its configuration or in a Secret that feeds its environment",
             objects=(CONFIGURATION, DEX),
             todo="check hashFromEnv in its configuration and envFrom of its Deployment: no hash means no login.",
         )
-    return passed(f"{len(found.emails)} users of Dex have a password of their own.", objects=(CONFIGURATION,))
+    return passed(f"{len(sign_in.emails)} users of Dex have a password of their own.", objects=(CONFIGURATION,))
 
 
 @check("E5", "profile-visible", severity=Severity.MAJOR, reads=_READ_PROFILES)
@@ -105,15 +105,15 @@ def profile_visible(facts: Facts) -> Outcome:
         text = f"{_CONTROLLER} is simulated in this rehearsal: no controller creates the namespaces of {lacking}."
         raise CannotJudgeError(skipped("Simulated", text, objects=(_CONTROLLER,)))
     looked_at = [item for item in profiles if not (unmade and item in missing)]
-    found = [issue for item in looked_at if (issue := _namespace(item, facts))]
+    issues = [issue for item in looked_at if (issue := _namespace(item, facts))]
     refs = [Ref.of(item) for item in looked_at]
     outcome = verdict(
-        found,
+        issues,
         refs,
         claim=f"{len(refs)} profiles have their namespace.",
         expected="a namespace of the profile's name, with the profile's owner in its annotation owner",
     )
-    foreign = {item.ref.name for item in found if item.reason == "OtherOwner"}
+    foreign = {item.ref.name for item in issues if item.reason == "OtherOwner"}
     changes = tuple(
         f"kubectl annotate namespace {item['metadata']['name']} owner={_owner(item)} --overwrite"
         for item in looked_at
@@ -167,23 +167,23 @@ def one_owner(facts: Facts) -> Outcome:
         return skipped("NotExpected", "the chosen components have no first user's profile.")
     observed = {"users": list(users), "profiles": profiles}
     name = expected.user_namespace
-    found = {name: profiles[name]} if name in profiles else {} if name else profiles
-    owners = {owner for owner in found.values() if owner in users}
+    chosen = {name: profiles[name]} if name in profiles else {} if name else profiles
+    owners = {owner for owner in chosen.values() if owner in users}
     wrong_user = expected.user_email and expected.user_email not in owners
     if owners and not wrong_user:
-        text = f"{', '.join(sorted(owners))} signs in through Dex and owns profile {', '.join(sorted(found))}."
-        return passed(text, objects=[Ref("kubeflow.org/v1", "Profile", "", item) for item in found])
-    if sign_in.connectors and not _is_expected(found, users, expected):
+        text = f"{', '.join(sorted(owners))} signs in through Dex and owns profile {', '.join(sorted(chosen))}."
+        return passed(text, objects=[Ref("kubeflow.org/v1", "Profile", "", item) for item in chosen])
+    if sign_in.connectors and not _is_expected(chosen, users, expected):
         text = f"users may also sign in through {few(sign_in.connectors)}, and no profile is meant for Dex's own."
         return skipped("OtherConnectors", text, objects=(CONFIGURATION,))
-    owned = ", ".join(f"{item} belongs to {owner or 'nobody'}" for item, owner in found.items())
+    owned = ", ".join(f"{item} belongs to {owner or 'nobody'}" for item, owner in chosen.items())
     return failed(
-        "TwoOwners" if found else "NoProfile",
+        "TwoOwners" if chosen else "NoProfile",
         f"Dex knows {', '.join(users)}; "
-        + (f"profile {owned}." if found else f"there is no profile {name}".strip() + "."),
+        + (f"profile {owned}." if chosen else f"there is no profile {name}".strip() + "."),
         expected=f"{expected.user_email or 'one and the same user'} in Dex and as owner of the profile",
         observed=observed,
-        objects=(CONFIGURATION, *(Ref("kubeflow.org/v1", "Profile", "", item) for item in found)),
+        objects=(CONFIGURATION, *(Ref("kubeflow.org/v1", "Profile", "", item) for item in chosen)),
         todo="set kubeflow_user_email to one address, and install dex and user-namespace again.",
     )
 

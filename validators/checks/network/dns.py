@@ -72,8 +72,8 @@ def _not_found(evidence: DnsEvidence, facts: Facts, observed: Mapping[str, Any])
     observed = {**observed, "unknown": unknown, "left": list(evidence.left)}
     text = f"{evidence.server} finds no address for {few(unknown)}, asked twice from a pod on {evidence.node}"
     nothing = not any(item.addresses for item in evidence.answers)
-    if nothing and (found := name_server.outage(evidence.server, facts, observed)):
-        return replace(found, message=f"{text}: {found.message}")
+    if nothing and (outage := name_server.outage(evidence.server, facts, observed)):
+        return replace(outage, message=f"{text}: {outage.message}")
     return failed(
         "NotFound",
         f"{text}.",

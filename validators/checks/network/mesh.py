@@ -94,16 +94,16 @@ def policies_select_pods(facts: Facts) -> Outcome:
     serving = _serving(facts, mesh)
     if not serving and not any(live.values()):
         return skipped("NotInstalled", "no Gateway and no policy of the release is there.")
-    found: list[Issue] = []
+    issues: list[Issue] = []
     for ref, component in expected:
         if (obj := live[ref]) is not None:
-            found += _of_policy(ref, obj, serving if component in _SIGN_IN else {}, facts, mesh)
+            issues += _of_policy(ref, obj, serving if component in _SIGN_IN else {}, facts, mesh)
         elif serving and component in _SIGN_IN - facts.expectations.existing:
             text = f"{ref} does not exist, {_OPEN}"
-            found.append(Issue("E10", Status.FAIL, ref, "Missing", text, f"install component {component} again."))
+            issues.append(Issue("E10", Status.FAIL, ref, "Missing", text, f"install component {component} again."))
     looked_at = [ref for ref, obj in live.items() if obj is not None]
     return verdict(
-        sorted(found, key=lambda item: item.status is not Status.FAIL),
+        sorted(issues, key=lambda item: item.status is not Status.FAIL),
         looked_at or [Ref("networking.istio.io/v1beta1", "Gateway", *_GATEWAY)],
         claim=f"{counted(len(looked_at), 'object')} of Istio with pods that they select.",
         expected="pods with the labels of each selector, and the sign-in on each pod of the gateway",
@@ -142,14 +142,14 @@ def _serving(facts: Facts, mesh: Mesh) -> dict[Ref, Mapping[str, str]]:
 @lru_cache(maxsize=4)
 def _labelled(facts: Facts) -> Mapping[Ref, Mapping[str, str]]:
     """Labels of pods that have not ended, and of the pods of workloads."""
-    found: dict[Ref, Mapping[str, str]] = {}
+    labels: dict[Ref, Mapping[str, str]] = {}
     for pod in judged(facts, PODS):
         if not has_ended(pod):
-            found[Ref.of({"apiVersion": "v1", "kind": "Pod", **pod})] = pod["metadata"].get("labels") or {}
+            labels[Ref.of({"apiVersion": "v1", "kind": "Pod", **pod})] = pod["metadata"].get("labels") or {}
     for resource in _WORKLOADS.values():
         for item in judged(facts, resource):
-            found[Ref.of(item)] = (item["spec"]["template"].get("metadata") or {}).get("labels") or {}
-    return found
+            labels[Ref.of(item)] = (item["spec"]["template"].get("metadata") or {}).get("labels") or {}
+    return labels
 
 
 @check(
@@ -171,11 +171,11 @@ def sidecars_injected(facts: Facts) -> Outcome:
     hooks = injectors(facts.all(MUTATING_WEBHOOKS))
     if not wanted or not (hooks or _ISTIO in facts.expectations.components):
         return skipped("NotExpected", "no workload of the release is to have a sidecar, or there is no mesh.")
-    found = [*_namespaces(facts, wanted, hooks), *_profiles(facts, hooks)]
+    issues = [*_namespaces(facts, wanted, hooks), *_profiles(facts, hooks)]
     if not {hook.owner.name for hook in hooks} & {item.name for item in facts.known(SIMULATED_WEBHOOKS)}:
-        found += _pods(facts, wanted)  # the stub of a rehearsal answers, and injects nothing
+        issues += _pods(facts, wanted)  # the stub of a rehearsal answers, and injects nothing
     return verdict(
-        sorted(found, key=lambda item: item.status is not Status.FAIL),
+        sorted(issues, key=lambda item: item.status is not Status.FAIL),
         [Ref.of(item) for item in wanted.values()],
         claim=f"{counted(len(wanted), 'workload')} in namespaces that inject sidecars.",
         expected=f"{INJECTION}: enabled on the namespace, and a container {PROXY} in the pods",
@@ -184,15 +184,15 @@ def sidecars_injected(facts: Facts) -> Outcome:
 
 def _wanted(facts: Facts) -> Mapping[Ref, Object]:
     """The release's workloads in namespaces of the mesh whose pods do not opt out."""
-    found: dict[Ref, Object] = {}
+    mutated: dict[Ref, Object] = {}
     for ref in facts.expectations.workloads:
         if ref.namespace not in facts.expectations.injected or ref.kind not in _WORKLOADS:
             continue
         item = facts.get(_WORKLOADS[ref.kind], ref.namespace, ref.name)
         template = item["spec"]["template"] if item else {}
         if item and not opts_out(template.get("metadata") or {}, template["spec"]):
-            found[ref] = item
-    return found
+            mutated[ref] = item
+    return mutated
 
 
 def _namespaces(facts: Facts, wanted: Mapping[Ref, Object], hooks: tuple[Webhook, ...]) -> Iterator[Issue]:

@@ -38,9 +38,9 @@ def no_sidecar(facts: Facts) -> Outcome:
     injected = {
         item["metadata"]["name"] for item in facts.all(NAMESPACES) if _injects(item["metadata"].get("labels") or {})
     }
-    found = [issue for item in pods if (issue := _sidecar(item, injected))]
+    issues = [issue for item in pods if (issue := _sidecar(item, injected))]
     return verdict(
-        sorted(found, key=lambda item: item.status is not Status.FAIL),
+        sorted(issues, key=lambda item: item.status is not Status.FAIL),
         [Ref.of(item) for item in pods],
         claim=f"{counted(len(pods), 'pod')} of training jobs without {_PROXY}.",
         expected=f'{_INJECT}: "false" in the pod template, and no container {_PROXY}',

@@ -102,26 +102,26 @@ def _environment(cluster: Cluster, container: Object, wanted: set[str]) -> Mappi
 
     The Secrets that are known to hold hashes are read first, and others only while a variable is missing.
     """
-    found: dict[str, str] = {}
+    environment: dict[str, str] = {}
     for entry in container.get("env") or ():
         if entry["name"] in wanted:
             reference = (entry.get("valueFrom") or {}).get("secretKeyRef")
-            found[entry["name"]] = (
+            environment[entry["name"]] = (
                 _secret(cluster, reference["name"]).get(reference["key"], "") if reference else entry.get("value", "")
             )
     sources = [source for source in reversed(container.get("envFrom") or ()) if "secretRef" in source]
     for source in sorted(sources, key=lambda item: item["secretRef"]["name"] not in _PASSWORDS):
-        if wanted <= found.keys():
+        if wanted <= environment.keys():
             break
         prefix = source.get("prefix", "")
         values = _secret(cluster, source["secretRef"]["name"]).items()
-        found = {prefix + key: value for key, value in values if prefix + key in wanted} | found
-    return found
+        environment = {prefix + key: value for key, value in values if prefix + key in wanted} | environment
+    return environment
 
 
 def _secret(cluster: Cluster, name: str) -> Mapping[str, str]:
-    found = cluster.get(Ref("v1", "Secret", DEX.namespace, name)) or {}
-    return {key: _decoded(value) for key, value in (found.get("data") or {}).items()}
+    secret = cluster.get(Ref("v1", "Secret", DEX.namespace, name)) or {}
+    return {key: _decoded(value) for key, value in (secret.get("data") or {}).items()}
 
 
 def _decoded(text: str) -> str:

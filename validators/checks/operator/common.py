@@ -221,12 +221,12 @@ def kinds(operator: Operator, facts: Facts, check: str) -> Outcome:
 
 def ganged(operator: Operator, evidence: OperatorEvidence, facts: Facts) -> Outcome:
     """What the operator made of a job. Where something is missing, whatever creates it or may refuse it is a cause."""
-    found = operator_verdict(evidence)
-    if found.status is not Status.FAIL or found.because:
-        return found
+    outcome = operator_verdict(evidence)
+    if outcome.status is not Status.FAIL or outcome.because:
+        return outcome
     gang = facts.expectations.gang
     podgroups = Ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", gang.podgroups)
     causes = {operator.ref, podgroups, *in_the_way(facts, *gang.podgroup, "podgroups", evidence.job.namespace)}
     if evidence.group:
         causes |= in_the_way(facts, "v1", "Pod", "pods", evidence.job.namespace)
-    return replace(found, because=(frozenset(causes),))
+    return replace(outcome, because=(frozenset(causes),))

@@ -78,10 +78,10 @@ def gang_flag(facts: Facts) -> Outcome:
         return failed("GangUnknown", text, expected=needed, objects=(OPERATOR,), todo=todo)
     required = " ".join(gang.arguments(version))
     observed = {"version": version, "image": container["image"], "gang_flags": dict(gang_flags(flags))}
-    if found := faults(flags, era, gang.arguments(version)):
+    if wrong := faults(flags, era, gang.arguments(version)):
         return failed(
-            found[0][0],
-            f"{OPERATOR} {version}: {'; '.join(text for _, text in found)}.{expected_because}",
+            wrong[0][0],
+            f"{OPERATOR} {version}: {'; '.join(text for _, text in wrong)}.{expected_because}",
             expected=f"{required}, and none of {', '.join(era.forbidden_flags) or 'the other flags'}: {era.why}",
             observed=observed,
             objects=(OPERATOR,),
@@ -102,8 +102,8 @@ def _second_operator(facts: Facts) -> Outcome | None:
         if ref == OPERATOR or not version or watches or not deployment["spec"].get("replicas", 1):
             continue
         make, note, flags = warned, "both act on every job", flags_of(container)
-        if found := faults(flags, era_of(version), facts.expectations.gang.arguments(version)):
-            make, note = failed, "; ".join(text for _, text in found)
+        if wrong := faults(flags, era_of(version), facts.expectations.gang.arguments(version)):
+            make, note = failed, "; ".join(text for _, text in wrong)
         return make(
             "SecondOperator",
             f"{ref} is a second training operator, {version}, beside {OPERATOR}: {note}.",

@@ -34,25 +34,25 @@ def runtimes_gang(facts: Facts) -> Outcome:
     if not every:
         todo = "install component trainer again."
         return failed("NoRuntime", "there is no ClusterTrainingRuntime.", objects=(TRAINER.ref,), todo=todo)
-    found = {Ref.of(item): fault for item in every if (fault := runtimes.fault(item, gang))}
-    half = [ref for ref, fault in found.items() if fault.half]
-    if not found:
+    faults = {Ref.of(item): fault for item in every if (fault := runtimes.fault(item, gang))}
+    half = [ref for ref, fault in faults.items() if fault.half]
+    if not faults:
         steps, whole = ([item for item in every if runtimes.of_steps(item) is of] for of in (True, False))
         rest = f" Jobs of steps are none: {_named(steps)}." if steps else ""
         note = f"{len(whole)} runtimes make gangs: {_named(whole)}.{rest}"
         return passed(note, objects=[Ref.of(item) for item in every])
-    own = [ref for ref, fault in found.items() if not (fault.half or fault.published)]
+    own = [ref for ref, fault in faults.items() if not (fault.half or fault.published)]
     make, reason = (failed, "HalfWired") if half else (failed, "GangOff")
-    if len(own) == len(found) < len(every):
+    if len(own) == len(faults) < len(every):
         make, reason = warned, "OwnRuntimeWithoutGang"
     return make(
         reason,
-        " ".join(f"{ref.name} {fault.text}." for ref, fault in found.items()),
+        " ".join(f"{ref.name} {fault.text}." for ref, fault in faults.items()),
         expected=f"podGroupPolicy.{gang.policy}, and schedulerName {gang.scheduler} in every pod template",
-        observed={ref.name: fault.text for ref, fault in found.items()},
-        objects=tuple(found),
+        observed={ref.name: fault.text for ref, fault in faults.items()},
+        objects=tuple(faults),
         todo="apply component trainer again, or set both in your own runtimes; neither in those of steps.",
-        changes=[runtimes.correction(item, gang) for item in every if Ref.of(item) in found],
+        changes=[runtimes.correction(item, gang) for item in every if Ref.of(item) in faults],
     )
 
 

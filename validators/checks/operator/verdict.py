@@ -62,7 +62,7 @@ def held_then_released(evidence: OperatorEvidence) -> Outcome:
         names = ", ".join(f"{item.name} on {item.node}" for item in held.bound)
         text = f"{names} bound, although minMember is {evidence.minimum} and the job has {evidence.replicas} pods."
         todo = "enable the scheduler's plugin gang (F4), and see that no admission policy changes minMember."
-        return _bad(evidence, held, "PartialPlacement", text, todo)
+        return _step_failed(evidence, held, "PartialPlacement", text, todo)
     if unclear := _unclear(evidence, held):
         return unclear
     if held is None or released is None:
@@ -109,16 +109,16 @@ def _after(evidence: OperatorEvidence, held: Step, released: Step) -> Outcome:
         if carried:
             text += "; its PodGroup has that minMember, so only the scheduler had to act"
             todo = f"see whether {evidence.gang.scheduler} is alive (H1) and the cluster has room."
-        return _bad(evidence, released, "GangNotReleased", text, todo)
+        return _step_failed(evidence, released, "GangNotReleased", text, todo)
     text = f"the gang was bound, but the job did not succeed within {evidence.timing.done_seconds:.0f} s: {said}"
     if added := sorted({name for item in released.members for name in item.outlasting}):
         text += f"; its own containers have ended, and {', '.join(added)}, which a webhook added, runs on"
         todo = "let that webhook leave out pods of jobs, or add an init container with restartPolicy Always instead."
-        return _bad(evidence, released, "OutlastedByInjected", text, todo)
-    return _bad(evidence, released, "JobNotSucceeded", text, "read the operator's log and the pods' events.")
+        return _step_failed(evidence, released, "OutlastedByInjected", text, todo)
+    return _step_failed(evidence, released, "JobNotSucceeded", text, "read the operator's log and the pods' events.")
 
 
-def _bad(evidence: OperatorEvidence, step: Step, reason: str, text: str, todo: str) -> Outcome:
+def _step_failed(evidence: OperatorEvidence, step: Step, reason: str, text: str, todo: str) -> Outcome:
     return failed(
         reason,
         text,

@@ -138,19 +138,19 @@ def clock_skew(facts: Facts) -> Outcome:
     that is behind is found from 40 s on. Synchronize the clocks of all hosts with chronyd (`timedatectl`, `chronyc
     tracking`).
     """
-    found = facts.read(CLOCKS)
-    if found is None:
+    clocks = facts.read(CLOCKS)
+    if clocks is None:
         return errored("NotRead", "no clock was read.", todo="run again.")
     real = {item["metadata"]["name"] for item in facts.all(NODES)} - facts.simulated_nodes
     lost = real & {ref.name for ref, state in sick_of(facts.all(NODES)).items() if state.reason == "NotReady"}
     # A4 reports these. Their last renewal shows their clock only where the time of that write is noted.
-    real -= lost - (found.nodes.keys() if _every_write_noted(facts.server_version) else set())
-    apart = {"this host and the API server": _least(found.server)}
+    real -= lost - (clocks.nodes.keys() if _every_write_noted(facts.server_version) else set())
+    apart = {"this host and the API server": _least(clocks.server)}
     apart |= {
-        f"node {name} and the API server": _least(found.nodes[name]) for name in sorted(real & found.nodes.keys())
+        f"node {name} and the API server": _least(clocks.nodes[name]) for name in sorted(real & clocks.nodes.keys())
     }
     wrong = {who: seconds for who, seconds in apart.items() if seconds > facts.timing.skew_warn_seconds}
-    unknown = sorted(real - found.nodes.keys())
+    unknown = sorted(real - clocks.nodes.keys())
     refs = [API_SERVER, *(Ref("v1", "Node", "", name) for name in sorted(real))]
     if wrong:
         make = failed if max(wrong.values()) > facts.timing.skew_fail_seconds else warned

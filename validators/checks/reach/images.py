@@ -33,14 +33,14 @@ def images_arrive(facts: Facts) -> Outcome:
     image again.
     """
     looked_at = [Ref.of(item) for item in judged(facts, PODS) if item["spec"].get("nodeName")]
-    found = [item for item in pods.issues(facts) if item.check == "A6"]
+    issues = [item for item in pods.issues(facts) if item.check == "A6"]
     digests = list(_pinned(facts))
-    found += [item for item in digests if item]
+    issues += [item for item in digests if item]
     note = f" {counted(len(digests), 'container')} pinned by digest." if digests else ""
     simulated = len({Ref.of(item) for item in facts.simulated_pods}.intersection(looked_at))
     note += f" {counted(simulated, 'simulated pod')} without images." if simulated else ""
     return verdict(
-        found,
+        issues,
         looked_at,
         claim=f"the images of {counted(len(looked_at), 'pod')} were pulled.{note}",
         expected="every image can be pulled, and pinned containers run their digest",

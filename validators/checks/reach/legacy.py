@@ -72,10 +72,15 @@ def no_legacy(facts: Facts) -> Outcome:
     None of them is maintained, and Kubernetes 1.22 removed their APIs. The finding says how to migrate from each. A
     single-framework operator beside the training operator fails, because both reconcile the same jobs.
     """
-    found = [*_kube_batch(facts), *_kfdef(facts), *_marked(facts, KSONNET, "Ksonnet", _OFF_KSONNET), *_operators(facts)]
+    issues = [
+        *_kube_batch(facts),
+        *_kfdef(facts),
+        *_marked(facts, KSONNET, "Ksonnet", _OFF_KSONNET),
+        *_operators(facts),
+    ]
     looked_at = [Ref.of(item) for resource in _LABELLED for item in judged(facts, resource)]
     return verdict(
-        sorted(found, key=lambda item: (item.status is not Status.FAIL, item.reason, item.ref)),
+        sorted(issues, key=lambda item: (item.status is not Status.FAIL, item.reason, item.ref)),
         looked_at,
         claim=f"{counted(len(looked_at), 'object')} without leftovers of kube-batch, kfctl or ksonnet.",
         expected="no CRD, workload, label or annotation of kube-batch, kfctl or ksonnet; one training operator",
@@ -108,18 +113,18 @@ def _kfdef(facts: Facts) -> Iterator[Issue]:
 def _marked(facts: Facts, tool: str, reason: str, todo: str) -> Iterator[Issue]:
     for resource in _LABELLED:
         for item in judged(facts, resource):
-            if found := marks(tool, item["metadata"]):
-                yield _legacy(item, reason, f"has {', '.join(found)}", todo)
+            if marked := marks(tool, item["metadata"]):
+                yield _legacy(item, reason, f"has {', '.join(marked)}", todo)
 
 
 def _operators(facts: Facts) -> Iterator[Issue]:
     beside = facts.get(DEPLOYMENTS, OPERATOR.namespace, OPERATOR.name) is not None
     for name in _SINGLE_OPERATORS:
-        found = facts.get(DEPLOYMENTS, OPERATOR.namespace, name)
-        if found and beside and found["spec"].get("replicas", 1):
-            yield _legacy(found, "TwoOperators", f"reconciles the same jobs as {OPERATOR}", _OFF_OPERATORS, Status.FAIL)
-        elif found:
-            yield _legacy(found, "SingleOperator", "is an operator from Kubeflow before 1.4", _OFF_OPERATORS)
+        live = facts.get(DEPLOYMENTS, OPERATOR.namespace, name)
+        if live and beside and live["spec"].get("replicas", 1):
+            yield _legacy(live, "TwoOperators", f"reconciles the same jobs as {OPERATOR}", _OFF_OPERATORS, Status.FAIL)
+        elif live:
+            yield _legacy(live, "SingleOperator", "is an operator from Kubeflow before 1.4", _OFF_OPERATORS)
 
 
 def _legacy(obj: Object, reason: str, what: str, todo: str, status: Status = Status.WARN) -> Issue:

@@ -50,12 +50,12 @@ def node_facts(facts: Facts) -> Outcome:
     answers = facts.evidence(NODE_SETTINGS)
     lost = [item.node for item in answers if item.failure[0] == NOT_READY]
     real = {name: info for name, info in real.items() if name not in lost} or real
-    if found := _unreported(real) or _skewed(real, facts):
-        return found
+    if outcome := _unreported(real) or _skewed(real, facts):
+        return outcome
     # A4 reports nodes that are lost; the others say what there is to say.
     seen = [item for item in answers if item.node not in lost] or answers
-    if found := _at_odds(seen) or _not_seen(seen) or _confined(seen, facts):
-        return found
+    if outcome := _mismatched(seen) or _not_seen(seen) or _confined(seen, facts):
+        return outcome
     by_name = {item.node: _describe(item) for item in seen}
     kinds = Counter(", ".join([*(info[key] for key in _INFO), by_name.get(name, "")]) for name, info in real.items())
     groups = few([f"{number} with {kind}" for kind, number in kinds.most_common()], _MOST_SHOWN, "; ", "kind of node")
@@ -97,7 +97,7 @@ def _skewed(real: Mapping[str, Object], facts: Facts) -> Outcome | None:
     )
 
 
-def _at_odds(seen: Sequence[Settings]) -> Outcome | None:
+def _mismatched(seen: Sequence[Settings]) -> Outcome | None:
     odd = {item.node: item for item in seen if item.kubelet != item.runtime}
     if not odd:
         return None

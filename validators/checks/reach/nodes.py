@@ -51,7 +51,7 @@ def nodes(facts: Facts) -> Outcome:
     own = [pod for pod in facts.all(PODS) if _is_own(pod, facts)]
     shut = none_open(every, own, facts)
     blocked = shut if shut and shut.status is Status.FAIL else None
-    found = (
+    outcome = (
         _needed(sick, every, own)
         or blocked
         or _short_of_room(accepting(every, own), sick, facts)
@@ -59,8 +59,8 @@ def nodes(facts: Facts) -> Outcome:
         or _cordoned(every)
         or shut
     )
-    if found:
-        return found
+    if outcome:
+        return outcome
     simulated = len(facts.simulated_nodes)
     note = f", {simulated} of them simulated" if simulated else ""
     return passed(

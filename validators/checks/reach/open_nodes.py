@@ -37,7 +37,7 @@ def accepting(every: Iterable[Object], pods: Iterable[Object]) -> list[Object]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Shut:
+class _Closed:
     """A node that accepts no ordinary pod. `taints` are without those that mirror its condition or the cordon."""
 
     name: str
@@ -68,7 +68,7 @@ def none_open(every: Sequence[Object], own: Sequence[Object], facts: Facts) -> O
     """
     if accepting(every, ()):
         return None
-    shut = [_shut(item) for item in every]
+    shut = [_closed(item) for item in every]
     taken = bool(own) and all(accepting(every, [pod]) for pod in own)
     real = [item for item in shut if item.name not in facts.simulated_nodes] or shut
     by_text: dict[str, list[str]] = {}
@@ -86,7 +86,7 @@ def none_open(every: Sequence[Object], own: Sequence[Object], facts: Facts) -> O
     )
 
 
-def _shut(node: Object) -> _Shut:
+def _closed(node: Object) -> _Closed:
     state = assess(node)
     sick = "" if state.state is State.READY else state.reason
     cordoned = bool(node["spec"].get("unschedulable"))
@@ -95,10 +95,10 @@ def _shut(node: Object) -> _Shut:
         for item in untolerated({}, blocking(node))
         if not (cordoned and item["key"] == _CORDON) and not (sick and setter_of(item["key"]) is Setter.KUBERNETES)
     ]
-    return _Shut(node["metadata"]["name"], sick, cordoned, tuple(taints))
+    return _Closed(node["metadata"]["name"], sick, cordoned, tuple(taints))
 
 
-def _reason(shut: Sequence[_Shut]) -> str:
+def _reason(shut: Sequence[_Closed]) -> str:
     if lost := next((item for item in shut if item.sick and not item.cordoned and not item.taints), None):
         return lost.sick
     if all(item.cordoned for item in shut):
@@ -113,7 +113,7 @@ _CONTROLLERS: Mapping[Setter, str] = {
 }
 
 
-def _remedy(healthy: Sequence[_Shut]) -> dict[str, Any]:
+def _remedy(healthy: Sequence[_Closed]) -> dict[str, Any]:
     """What to do, with commands, for the nodes that are nearest to accepting pods."""
     if not healthy:
         return {"todo": "repair the node that has no taint, or join another."}
@@ -135,11 +135,11 @@ def _remedy(healthy: Sequence[_Shut]) -> dict[str, Any]:
     return {"todo": todo, "commands": looks}
 
 
-def _with_only(healthy: Sequence[_Shut], *setters: Setter) -> list[_Shut]:
+def _with_only(healthy: Sequence[_Closed], *setters: Setter) -> list[_Closed]:
     return [item for item in healthy if item.setters <= set(setters)]
 
 
-def _opening(shut: Sequence[_Shut]) -> tuple[str, ...]:
+def _opening(shut: Sequence[_Closed]) -> tuple[str, ...]:
     return tuple(
         f"kubectl uncordon {item.name} && {item.without_taints}" if item.cordoned else item.without_taints
         for item in shut

@@ -46,24 +46,24 @@ def _shared_objects(facts: Facts) -> Iterator[Object]:
     """The existing CRDs, webhook configurations and workloads of shared components."""
     expected = facts.expectations
     for name, component in expected.crds.items():
-        if _is_shared(component, facts) and (found := facts.get(CRDS, "", name)):
-            yield found
+        if _is_shared(component, facts) and (live := facts.get(CRDS, "", name)):
+            yield live
     for ref, component in expected.webhooks.items():
-        if _is_shared(component, facts) and (found := facts.get(webhooks.RESOURCES[ref.kind], "", ref.name)):
-            yield found
+        if _is_shared(component, facts) and (live := facts.get(webhooks.RESOURCES[ref.kind], "", ref.name)):
+            yield live
     for ref in _shared_workloads(facts):
-        if found := facts.get(workloads.RESOURCE_OF_KIND[ref.kind], ref.namespace, ref.name):
-            yield found
+        if live := facts.get(workloads.RESOURCE_OF_KIND[ref.kind], ref.namespace, ref.name):
+            yield live
 
 
 def _managers(cluster: Cluster, facts: Facts) -> Mapping[Ref, frozenset[str]]:
     """Read separately, because the snapshot does not keep managedFields."""
-    found: dict[Ref, frozenset[str]] = {}
+    managers: dict[Ref, frozenset[str]] = {}
     for ref in _shared_workloads(facts):
         fields = f"metadata.name={ref.name}"
         for live in cluster.list(ref.api_version, ref.kind, namespace=ref.namespace, fields=fields, brief=True).items:
-            found[ref] = writers(live)
-    return found
+            managers[ref] = writers(live)
+    return managers
 
 
 def writers(live: Object) -> frozenset[str]:

@@ -90,8 +90,8 @@ def _running(facts: Facts, contents: Mapping[tuple[Ref, str, str], frozenset[str
 
 
 def _image(pod: Object, container: str) -> str:
-    found = (item for key in _SPECS for item in pod["spec"].get(key) or ())
-    return next((item["image"] for item in found if item["name"] == container), "")
+    containers = (item for key in _SPECS for item in pod["spec"].get(key) or ())
+    return next((item["image"] for item in containers if item["name"] == container), "")
 
 
 def _contents(facts: Facts) -> Mapping[tuple[Ref, str, str], frozenset[str]]:
@@ -103,7 +103,7 @@ def _contents(facts: Facts) -> Mapping[tuple[Ref, str, str], frozenset[str]]:
     simulated = {item["metadata"]["uid"] for item in facts.simulated_pods}
     planned = {ref for ref, _ in facts.expectations.images}
     kinds = {item["metadata"]["name"]: _kind(item) for item in facts.all(NODES)}
-    found: dict[tuple[Ref, str, str], dict[_Kind, set[str]]] = defaultdict(lambda: defaultdict(set))
+    contents: dict[tuple[Ref, str, str], dict[_Kind, set[str]]] = defaultdict(lambda: defaultdict(set))
     for pod in facts.all(PODS):
         owner = workload_of(pod)
         if owner is None or owner not in planned or pod["metadata"]["uid"] in simulated:
@@ -111,8 +111,8 @@ def _contents(facts: Facts) -> Mapping[tuple[Ref, str, str], frozenset[str]]:
         kind = kinds.get(pod["spec"].get("nodeName", ""), ("", ""))
         for status in (item for key in _STATUSES for item in pod.get("status", {}).get(key) or ()):
             if digest := status.get("imageID", "").rpartition("@")[2]:
-                found[owner, status["name"], _image(pod, status["name"])][kind].add(digest)
-    return {place: max(map(frozenset, digests.values()), key=len) for place, digests in found.items()}
+                contents[owner, status["name"], _image(pod, status["name"])][kind].add(digest)
+    return {place: max(map(frozenset, digests.values()), key=len) for place, digests in contents.items()}
 
 
 def _kind(node: Object) -> _Kind:

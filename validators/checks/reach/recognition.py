@@ -52,15 +52,15 @@ class Recognised:
         return "medium" if share >= _LIKELY and len(self.releases) < _ENOUGH else "low"
 
 
-def recognise(found: Iterable[Mark], among: Collection[str] = ()) -> Recognised | None:
+def recognise(given: Iterable[Mark], among: Collection[str] = ()) -> Recognised | None:
     """The release with these marks, one of those `among` if any are named; None if no mark belongs to a release."""
-    found = tuple(found)
-    counts = Counter(release for item in found for release in item.releases if not among or release in among)
+    given = tuple(given)
+    counts = Counter(release for item in given for release in item.releases if not among or release in among)
     if not counts:
         return None
     most = max(counts.values())
     best = tuple(release for release in read.releases() if counts[release] == most)
-    return Recognised(best, len(found), tuple(item for item in found if not item.releases.intersection(best)))
+    return Recognised(best, len(given), tuple(item for item in given if not item.releases.intersection(best)))
 
 
 def marks(facts: Facts) -> tuple[Mark, ...]:
@@ -112,8 +112,8 @@ def image_marks(live_object: Callable[[Ref], Object | None]) -> Iterator[Mark]:
 
 def _image(workload: Object, container: str) -> str:
     spec = workload["spec"]["template"]["spec"]
-    found = (item for key in ("initContainers", "containers") for item in spec.get(key) or ())
-    return next((item["image"] for item in found if item["name"] == container), "")
+    containers = (item for key in ("initContainers", "containers") for item in spec.get(key) or ())
+    return next((item["image"] for item in containers if item["name"] == container), "")
 
 
 def _of_labels(facts: Facts) -> Iterator[Mark]:

@@ -28,22 +28,22 @@ def images_as_planned(facts: Facts) -> Outcome:
     Different digests for one name mean that the tag was pushed again between two pulls: pin the image by digest, or
     pull it again on all nodes. Run the rollout to return to the plan, or change the plan (image_mirror_overrides).
     """
-    found = running(facts)
-    if not found:
+    instances = running(facts)
+    if not instances:
         return skipped("NoPlan", "no image is planned for any existing workload.")
-    elsewhere = sum(item.elsewhere for item in found)
+    elsewhere = sum(item.elsewhere for item in instances)
     mirrored = f" {counted(elsewhere, 'image')} from another registry." if elsewhere else ""
     return verdict(
-        sorted(_differing(facts, found), key=lambda item: item.status is not Status.FAIL),
-        list(dict.fromkeys(item.workload for item in found)),
-        claim=f"{counted(len(found), 'container')} with the planned image.{mirrored}",
+        sorted(_differing(facts, instances), key=lambda item: item.status is not Status.FAIL),
+        list(dict.fromkeys(item.workload for item in instances)),
+        claim=f"{counted(len(instances), 'container')} with the planned image.{mirrored}",
         expected="the planned name, or without an inventory its last path element and version; one digest per name",
     )
 
 
-def _differing(facts: Facts, found: tuple[Running, ...]) -> Iterator[Issue]:
+def _differing(facts: Facts, instances: tuple[Running, ...]) -> Iterator[Issue]:
     exact = facts.expectations.images_exact
-    for item in found:
+    for item in instances:
         where = f"{item.workload}, container {item.container},"
         if not (item.same or item.elsewhere):
             text = f"{where} runs {item.image}; the plan is {item.planned}."
@@ -74,8 +74,8 @@ def release_recognised(facts: Facts) -> Outcome:
     show an incomplete upgrade or a replaced part. If the release is not in the catalog, the nearest one is named. If
     the cluster runs another release than the one it is validated against, set --release.
     """
-    found = marks(facts)
-    recognised = recognise(found)
+    seen = marks(facts)
+    recognised = recognise(seen)
     if recognised is None:
         return skipped("NoKubeflow", "no object of a known Kubeflow release was found.")
     names, judged_by = " or ".join(recognised.releases), facts.expectations.release
@@ -95,7 +95,7 @@ def release_recognised(facts: Facts) -> Outcome:
             f"{text} It was validated as {judged_by}.",
             expected=f"Kubeflow {judged_by}",
             observed=observed,
-            objects=[item.ref for item in found if item.releases.intersection(recognised.releases)],
+            objects=[item.ref for item in seen if item.releases.intersection(recognised.releases)],
             todo=f"validate it with --release {recognised.releases[-1]}.",
         )
     if recognised.against:
@@ -107,7 +107,7 @@ def release_recognised(facts: Facts) -> Outcome:
             objects=[item.ref for item in recognised.against],
             todo="finish the upgrade, or keep in mind that these parts are not from this release.",
         )
-    return passed(text, objects=[item.ref for item in found], observed=observed)
+    return passed(text, objects=[item.ref for item in seen], observed=observed)
 
 
 def _against(recognised: Recognised) -> str:

@@ -47,11 +47,11 @@ def default_class(facts: Facts) -> Outcome:
     fails; later ones use the newest, which is a warning that names it, and D2, D3 and D5 judge that one. Mark the class
     you want and unmark the others.
     """
-    found, every = default_classes(facts), facts.all(STORAGE_CLASSES)
+    defaults, every = default_classes(facts), facts.all(STORAGE_CLASSES)
     names = [item["metadata"]["name"] for item in every]
     mark = MARKS[0]
-    observed = {"default": list(found), "classes": names}
-    if not found:
+    observed = {"default": list(defaults), "classes": names}
+    if not defaults:
         best = min(names, key=lambda name: (_is_static(name, facts), name), default="")
         return failed(
             "NoDefault",
@@ -64,23 +64,23 @@ def default_class(facts: Facts) -> Outcome:
             else "install a provisioner.",
             changes=[f"kubectl annotate storageclass {best} {mark}=true --overwrite"] if best else (),
         )
-    if len(found) > 1:
+    if len(defaults) > 1:
         works = bool(effective_class(facts))
-        effect = f"{found[0]} wins, as the newest" if works else "this server refuses claims that name no class"
+        effect = f"{defaults[0]} wins, as the newest" if works else "this server refuses claims that name no class"
         make = warned if works else failed
         return make(
             "SeveralDefaults",
-            f"{len(found)} StorageClasses are the default: {', '.join(found)}; {effect}.",
+            f"{len(defaults)} StorageClasses are the default: {', '.join(defaults)}; {effect}.",
             expected="exactly one default class",
-            observed=observed | {"winner": found[0]},
-            objects=[_class(name) for name in found],
+            observed=observed | {"winner": defaults[0]},
+            objects=[_class(name) for name in defaults],
             todo="unmark all but the one you want; the commands keep the winner.",
             changes=[
                 f"kubectl annotate storageclass {name} {' '.join(f'{mark}=false' for mark in MARKS)} --overwrite"
-                for name in found[1:]
+                for name in defaults[1:]
             ],
         )
-    return passed(f"{found[0]} is the only default class.", objects=[_class(found[0])], observed=observed)
+    return passed(f"{defaults[0]} is the only default class.", objects=[_class(defaults[0])], observed=observed)
 
 
 @check(
@@ -95,8 +95,8 @@ def provisioner_alive(facts: Facts) -> Outcome:
     names = default_classes(facts)
     if not names:
         return skipped("NoDefault", "there is no default class.")
-    found = facts.get(STORAGE_CLASSES, "", names[0]) or {}
-    provisioner = found["provisioner"]
+    live = facts.get(STORAGE_CLASSES, "", names[0]) or {}
+    provisioner = live["provisioner"]
     if provisioner == STATIC:
         text = f"class {names[0]} needs no provisioner: its volumes are made in advance."
         return passed(text, objects=(_class(names[0]),), observed={"provisioner": provisioner})
@@ -128,8 +128,8 @@ def provisioner_alive(facts: Facts) -> Outcome:
 
 def _turned_off(serving: Iterable[Ref], facts: Facts) -> list[Issue]:
     """Controllers that others installed, where all of them are scaled to zero: then only the node plugins run."""
-    found = [ref for ref in serving if ref.kind != "DaemonSet" and ref not in facts.expectations.workloads]
-    live = [facts.get(workloads.RESOURCE_OF_KIND[ref.kind], ref.namespace, ref.name) or {} for ref in found]
+    off = [ref for ref in serving if ref.kind != "DaemonSet" and ref not in facts.expectations.workloads]
+    live = [facts.get(workloads.RESOURCE_OF_KIND[ref.kind], ref.namespace, ref.name) or {} for ref in off]
     if any(item.get("spec", {}).get("replicas", 1) for item in live):
         return []
     return [
@@ -142,7 +142,7 @@ def _turned_off(serving: Iterable[Ref], facts: Facts) -> list[Issue]:
             "scale it up.",
             changes=(f"kubectl -n {ref.namespace} scale {ref.kind.lower()}/{ref.name} --replicas=1",),
         )
-        for ref in found
+        for ref in off
     ]
 
 
@@ -202,19 +202,19 @@ def _broken(trip: RoundTrip, stage: Stage, objects: list[Ref], observed: dict[st
     )
 
 
-def _no_path(found: Unlisted, text: str, objects: list[Ref], observed: dict[str, object]) -> Outcome:
-    ref = found.config
-    body = shlex.quote(json.dumps({"data": {"config.json": found.wanted}}))
+def _no_path(unlisted: Unlisted, text: str, objects: list[Ref], observed: dict[str, object]) -> Outcome:
+    ref = unlisted.config
+    body = shlex.quote(json.dumps({"data": {"config.json": unlisted.wanted}}))
     patch = f"kubectl -n {ref.namespace} patch configmap {ref.name} --type=merge -p {body}"
     return failed(
         "NodeNotListed",
         text,
-        expected=f"a path for node {found.node} in nodePathMap of {ref}, or one for {OTHER_NODES}",
+        expected=f"a path for node {unlisted.node} in nodePathMap of {ref}, or one for {OTHER_NODES}",
         observed=observed,
         objects=[*objects, ref],
-        todo=f"add node {found.node} to nodePathMap of {ref}; the provisioner reads it again within two minutes.",
+        todo=f"add node {unlisted.node} to nodePathMap of {ref}; the provisioner reads it again within two minutes.",
         commands=(f"kubectl -n {ref.namespace} get configmap {ref.name} -o yaml",),
-        changes=(patch,) if found.wanted else (),
+        changes=(patch,) if unlisted.wanted else (),
     )
 
 

@@ -47,32 +47,32 @@ def node_directories(facts: Facts) -> Outcome:
         return refusal(text) if reason == "ProbeRefused" else interruption(text)
     if not evidence.bases:
         return skipped("NoNodeDisks", "no volumes lie on the disks of real nodes.")
-    return _wrong(evidence.bases) or _short(evidence.bases, facts) or _good(evidence.bases)
+    return _wrong(evidence.bases) or _short(evidence.bases, facts) or _passed(evidence.bases)
 
 
-def _wrong(found: Sequence[Seen]) -> Outcome | None:
+def _wrong(directories: Sequence[Seen]) -> Outcome | None:
     for reason, fails, words, todo in _RULES:
-        if wrong := [item for item in found if fails(item)]:
+        if wrong := [item for item in directories if fails(item)]:
             make = failed if reason in {"ReadOnly", "Full"} else warned
-            return make(reason, f"{_names(wrong)} {words}.", todo=todo, **_shown(found, wrong))
-    if unseen := [item for item in found if item.failure]:
+            return make(reason, f"{_names(wrong)} {words}.", todo=todo, **_shown(directories, wrong))
+    if unseen := [item for item in directories if item.failure]:
         text = f"{_names(unseen)} could not be looked at: {unseen[0].failure}"
         because = [frozenset({ref}) for ref in _nodes(unseen)]
         todo = "remove what is named, and run again."
-        return errored("NotSeen", text, todo=todo, because=because, **_shown(found, unseen))
+        return errored("NotSeen", text, todo=todo, because=because, **_shown(directories, unseen))
     return None
 
 
-def _good(found: Sequence[Seen]) -> Outcome:
-    text = f"{_names(found)}: writable, with free space, and not world-writable."
-    opened = sum(item.open for item in found)
+def _passed(directories: Sequence[Seen]) -> Outcome:
+    text = f"{_names(directories)}: writable, with free space, and not world-writable."
+    opened = sum(item.open for item in directories)
     more = (
         f" World-writable below, in directories that only root can list: {counted(opened, 'volume')}." if opened else ""
     )
-    return passed(text + more, objects=_nodes(found), observed=_observed(found))
+    return passed(text + more, objects=_nodes(directories), observed=_observed(directories))
 
 
-def _short(found: Sequence[Seen], facts: Facts) -> Outcome | None:
+def _short(directories: Sequence[Seen], facts: Facts) -> Outcome | None:
     """Whether unbound claims request more than all nodes have free; simulated pods write nothing."""
     bound = {
         (item["metadata"]["namespace"], item["metadata"]["name"])
@@ -81,12 +81,12 @@ def _short(found: Sequence[Seen], facts: Facts) -> Outcome | None:
     }
     waiting = [claim for claim in facts.expectations.claims if (claim.namespace, claim.name) not in bound]
     wanted = sum(float(parse_quantity(claim.size)) for claim in waiting)
-    free = sum(item.free_bytes or 0 for item in found)
+    free = sum(item.free_bytes or 0 for item in directories)
     if facts.simulated_nodes or wanted <= free:
         return None
     claims = f"{counted(len(waiting), 'unbound claim')} request{'s' if len(waiting) == 1 else ''}"
     text = f"{free / _GB:.0f} GB free for volumes, but {claims} {wanted / _GB:.0f} GB."
-    return warned("LittleRoom", text, todo="add a disk, or free space.", **_shown(found, found))
+    return warned("LittleRoom", text, todo="add a disk, or free space.", **_shown(directories, directories))
 
 
 def _mode(item: Seen) -> int:
@@ -141,23 +141,23 @@ _RULES: Sequence[tuple[str, Callable[[Seen], bool], str, str]] = (
 """Reason, what is wrong with it, in words, and what to do; the worst first."""
 
 
-def _names(found: Sequence[Seen]) -> str:
-    more = f" and {len(found) - _MOST_SHOWN} more" if len(found) > _MOST_SHOWN else ""
-    return ", ".join(str(item.base) for item in found[:_MOST_SHOWN]) + more
+def _names(directories: Sequence[Seen]) -> str:
+    more = f" and {len(directories) - _MOST_SHOWN} more" if len(directories) > _MOST_SHOWN else ""
+    return ", ".join(str(item.base) for item in directories[:_MOST_SHOWN]) + more
 
 
-def _nodes(found: Sequence[Seen]) -> tuple[Ref, ...]:
-    return tuple(dict.fromkeys(Ref("v1", "Node", "", item.base.node) for item in found))
+def _nodes(directories: Sequence[Seen]) -> tuple[Ref, ...]:
+    return tuple(dict.fromkeys(Ref("v1", "Node", "", item.base.node) for item in directories))
 
 
-def _observed(found: Sequence[Seen]) -> dict[str, object]:
+def _observed(directories: Sequence[Seen]) -> dict[str, object]:
     return {
         str(item.base): "missing"
         if item.missing
         else f"mode {item.mode}, uid {item.uid}, {item.file_system}, "
         f"{'unknown' if item.free_bytes is None else f'{item.free_bytes / _GB:.1f} GB'} free, "
         f"{item.open} of {item.volumes} volumes world-writable" + (f", {item.label}" if item.label else "")
-        for item in found
+        for item in directories
     }
 
 

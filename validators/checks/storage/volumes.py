@@ -32,11 +32,11 @@ def claims_bound(facts: Facts) -> Outcome:
     (D2) and the claim's events.
     """
     claims = [item for item in judged(facts, CLAIMS) if "deletionTimestamp" not in item["metadata"]]
-    found = [as_owned(issue, item, facts) for item in claims if (issue := _claim(item, facts))]
+    issues = [as_owned(issue, item, facts) for item in claims if (issue := _claim(item, facts))]
     refs = [Ref.of(item) for item in claims]
     bound = sum(item.get("status", {}).get("phase") == "Bound" for item in claims)
     young = " The others are too young to tell." if bound < len(refs) else ""
-    return verdict(found, refs, claim=f"{bound} of {len(refs)} claims are bound.{young}", expected="phase Bound")
+    return verdict(issues, refs, claim=f"{bound} of {len(refs)} claims are bound.{young}", expected="phase Bound")
 
 
 @check("D4", "volumes-sound", severity=Severity.MAJOR, reads=(VOLUMES, NAMESPACES))
@@ -48,9 +48,9 @@ def volumes_sound(facts: Facts) -> Outcome:
     that the next claim of that name is bound to it.
     """
     volumes = list(judged(facts, VOLUMES))
-    found = [issue for item in volumes if (issue := _volume(item, facts))]
+    issues = [issue for item in volumes if (issue := _volume(item, facts))]
     refs = [Ref.of(item) for item in volumes]
-    return verdict(found, refs, claim=f"none of {len(refs)} volumes has failed.", expected="Bound or Available")
+    return verdict(issues, refs, claim=f"none of {len(refs)} volumes has failed.", expected="Bound or Available")
 
 
 def _volume(item: Object, facts: Facts) -> Issue | None:
@@ -60,9 +60,9 @@ def _volume(item: Object, facts: Facts) -> Issue | None:
     if status.get("phase") == "Failed":
         text = f"{ref} of claim {whose} has failed: {status.get('message') or status.get('reason') or 'no message'}."
         todo = "correct what its message names, then delete the volume."
-        found = Issue("D4", Status.FAIL, ref, "Failed", text, todo)
+        issue = Issue("D4", Status.FAIL, ref, "Failed", text, todo)
         meta = {"namespace": claim.get("namespace", ""), "name": claim.get("name", "")}
-        return as_owned(found, {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind, "metadata": meta}, facts)
+        return as_owned(issue, {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind, "metadata": meta}, facts)
     kept = status.get("phase") == "Released" and item["spec"].get("persistentVolumeReclaimPolicy") == "Retain"
     if kept and claim.get("namespace") in facts.expectations.homes:
         text = f"{ref} is kept with what the former claim {whose} wrote."

@@ -66,7 +66,7 @@ def _tried(evidence: StorageEvidence, facts: Facts) -> Outcome:
     left_out = _left_out(evidence)
     if not evidence.written:
         return skipped("NothingToProbe", left_out or "no pod mounts a claim, and there is not one default class.")
-    text = _good(evidence) + (f" Not tried: {left_out}." if left_out else "")
+    text = _passed(evidence) + (f" Not tried: {left_out}." if left_out else "")
     objects = _objects(evidence.written)
     if any(item.beyond for item in evidence.skipped):
         todo = "validate namespace by namespace to reach the rest."
@@ -114,7 +114,7 @@ def _left_out(evidence: StorageEvidence) -> str:
     return few([f"{item.consumer} {item.reason}" for item in evidence.skipped], _MOST_SHOWN, "; ")
 
 
-def _good(evidence: StorageEvidence) -> str:
+def _passed(evidence: StorageEvidence) -> str:
     whose = "the catalog's reference identities, because no pod mounts a claim" if evidence.references else "consumers"
     fresh = [item for item in evidence.written if not item.target.existing]
     return (

@@ -197,24 +197,24 @@ def _groups(
             members.setdefault((meta["namespace"], name), []).append(pod)
     if not groups:
         raise CannotJudgeError(skipped("NoPodGroups", "there is no PodGroup."))
-    found = {
+    faults = {
         Ref.of(group): text
         for group in groups
         if (text := fault(group, members.get((group["metadata"]["namespace"], group["metadata"]["name"]), ())))
     }
-    if not found:
+    if not faults:
         return passed(f"{len(groups)} PodGroups: {wrong[1]}.", objects=[Ref.of(item) for item in groups])
-    note = "; ".join(f"{ref} {text}" for ref, text in list(found.items())[:_MOST_SHOWN])
-    more = f"; and {len(found) - _MOST_SHOWN} more" if len(found) > _MOST_SHOWN else ""
+    note = "; ".join(f"{ref} {text}" for ref, text in list(faults.items())[:_MOST_SHOWN])
+    more = f"; and {len(faults) - _MOST_SHOWN} more" if len(faults) > _MOST_SHOWN else ""
     return warned(
         wrong[0],
         f"{note}{more}.",
         expected=wrong[1],
-        observed={str(ref): text for ref, text in found.items()},
-        objects=tuple(found),
+        observed={str(ref): text for ref, text in faults.items()},
+        objects=tuple(faults),
         todo=todo,
         commands=[
-            f"kubectl -n {ref.namespace} get podgroups.scheduling.volcano.sh {ref.name} -o yaml" for ref in found
+            f"kubectl -n {ref.namespace} get podgroups.scheduling.volcano.sh {ref.name} -o yaml" for ref in faults
         ],
     )
 

@@ -78,11 +78,11 @@ def _shares(scheduler: Object) -> bool:
 
 
 def _rights(cluster: Cluster, facts: Facts) -> Mapping[Ref, bool]:
-    found = {}
+    rights = {}
     for pair in _pairs(facts):
         if rule := _ACTS_BY.get(pair.program):
-            found[Ref.of(pair.other)] = allowed(cluster, [rule], user=_account(pair.other))[rule]
-    return found
+            rights[Ref.of(pair.other)] = allowed(cluster, [rule], user=_account(pair.other))[rule]
+    return rights
 
 
 def _account(workload: Object) -> str:

@@ -59,16 +59,16 @@ def components(facts: Facts) -> Outcome:
     expected = [ref for ref, component in facts.expectations.workloads.items() if component == gang.name]
     if not expected:
         return skipped("NotExpected", f"the chosen components have no {gang.title}.")
-    found = [
+    issues = [
         replace(item, check="F1", because=() if item.because == ("F1",) else item.because or (item.check,))
         for item in workloads.issues(facts)
         if item.ref in expected
     ]
     if gang is VOLCANO:
-        found += second.second_volcano(facts)
+        issues += second.second_volcano(facts)
     claim = f"{len(expected)} workloads of {gang.title} are up."
     job = ", volcano-admission-init complete" if gang is VOLCANO else ""
-    return verdict(found, expected, claim=claim, expected=f"every Deployment available{job}")
+    return verdict(issues, expected, claim=claim, expected=f"every Deployment available{job}")
 
 
 @check("F3", "queue-open", severity=Severity.BLOCKER, reads=(*crds.READS, QUEUES))
@@ -83,8 +83,8 @@ def queue_open(facts: Facts) -> Outcome:
     crds.demand_gang_kinds(facts)
     _demand_volcano(facts, "has no queues")
     ref, scheduler = Ref("scheduling.volcano.sh/v1beta1", "Queue", "", "default"), facts.expectations.scheduler
-    found = {name: facts.get(QUEUES, "", name) for name in ("default", "root")}
-    if found["default"] is None:
+    queues = {name: facts.get(QUEUES, "", name) for name in ("default", "root")}
+    if queues["default"] is None:
         return failed(
             "Missing",
             "there is no queue default.",
@@ -94,7 +94,7 @@ def queue_open(facts: Facts) -> Outcome:
             changes=(f"kubectl -n {scheduler.namespace} rollout restart deployment/{scheduler.name}",),
             because=("F1",) if _scheduler_off(facts) else (),
         )
-    present = {name: queue for name, queue in found.items() if queue}
+    present = {name: queue for name, queue in queues.items() if queue}
     states = {name: queue.get("status", {}).get("state") or "Unknown" for name, queue in present.items()}
     refs = tuple(ref._replace(name=name) for name in present)
     shut = [name for name, state in states.items() if state != "Open"]
@@ -120,7 +120,7 @@ def queue_open(facts: Facts) -> Outcome:
             todo="correct or remove spec.capability of the queue.",
             changes=_without(empty),
         )
-    if barred := [(name, key) for name, queue in present.items() for key in _barred(queue)]:
+    if barred := [(name, key) for name, queue in present.items() for key in _unusable_resources(queue)]:
         return warned(
             "NoCapability",
             f"the capability is 0: {_of_queues(barred)}; jobs that request it wait for ever.",
@@ -164,8 +164,10 @@ def _demand_volcano(facts: Facts, why: str) -> None:
 
 
 def _scheduler_off(facts: Facts) -> bool:
-    found = facts.objects.get(DEPLOYMENTS, ())
-    return any(Ref.of(item) == facts.expectations.scheduler and item["spec"].get("replicas") == 0 for item in found)
+    deployments = facts.objects.get(DEPLOYMENTS, ())
+    return any(
+        Ref.of(item) == facts.expectations.scheduler and item["spec"].get("replicas") == 0 for item in deployments
+    )
 
 
 def _capability(queue: Object) -> Iterator[tuple[str, Decimal | None]]:
@@ -181,7 +183,7 @@ def _unreadable(queue: Object) -> Iterator[str]:
     return (key for key, amount in _capability(queue) if amount is None)
 
 
-def _barred(queue: Object) -> Iterator[str]:
+def _unusable_resources(queue: Object) -> Iterator[str]:
     """Resources of which the queue may use nothing."""
     return (
         key
@@ -247,9 +249,9 @@ def _scheduler(facts: Facts) -> Object:
     """The scheduler's Deployment; ends the check if it is missing or not expected."""
     _demand_volcano(facts, "makes the gangs, and not Volcano")
     ref = facts.expectations.scheduler
-    found = facts.get(DEPLOYMENTS, ref.namespace, ref.name)
-    if found:
-        return found
+    deployment = facts.get(DEPLOYMENTS, ref.namespace, ref.name)
+    if deployment:
+        return deployment
     if ref not in facts.expectations.workloads:
         raise CannotJudgeError(skipped("NotExpected", "the chosen components have no Volcano."))
     message = f"{ref} does not exist."

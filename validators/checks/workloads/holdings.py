@@ -141,12 +141,12 @@ def _written(cluster: Cluster, facts: Facts) -> Mapping[Ref, str]:
     if facts.get(NAMESPACES, "", APPLIED_OBJECTS.namespace) is None:
         return {}
     live = cluster.get(APPLIED_OBJECTS) or {}
-    found: dict[Ref, str] = {}
+    written: dict[Ref, str] = {}
     for component, text in (live.get("data") or {}).items():
         if component in facts.expectations.components - facts.expectations.existing:
             with contextlib.suppress(ValueError):  # somebody edited it; the catalog still names the most of it
-                found |= dict.fromkeys(parse(text).objects, component)
-    return found
+                written |= dict.fromkeys(parse(text).objects, component)
+    return written
 
 
 def _absent(cluster: Cluster, facts: Facts, refs: Sequence[Ref]) -> set[Ref] | Rule | None:
@@ -202,60 +202,60 @@ def inventory_complete(facts: Facts) -> Outcome:
     finding says which. Only names are read, and Secrets are left out. Apply the release again: what is there stays as
     it is.
     """
-    found = facts.read(HELD)
-    if found is None or not found.expected:
+    holdings = facts.read(HELD)
+    if holdings is None or not holdings.expected:
         todo = "choose a profile that has components (--profile)."
         return failed("NothingExpected", "the expectations name no object.", todo=todo)
-    absent = sorted(ref for ref in found.absent if ref.namespace not in facts.ignored_namespaces)
+    absent = sorted(ref for ref in holdings.absent if ref.namespace not in facts.ignored_namespaces)
     if absent:
-        return _missing(found, absent, facts)
-    if found.refused:
-        return _refused(found)
-    counted = _by_component(found, found.expected)
+        return _missing(holdings, absent, facts)
+    if holdings.refused:
+        return _refused(holdings)
+    counted = _by_component(holdings, holdings.expected)
     return passed(
-        f"all {len(found.expected)} objects of {len(counted)} components exist; the list is {found.source}.",
-        objects=sorted(found.expected),
-        observed={"source": found.source, "objects": counted},
+        f"all {len(holdings.expected)} objects of {len(counted)} components exist; the list is {holdings.source}.",
+        objects=sorted(holdings.expected),
+        observed={"source": holdings.source, "objects": counted},
     )
 
 
-def _missing(found: Holdings, absent: list[Ref], facts: Facts) -> Outcome:
-    counted = _by_component(found, absent)
-    causes = [_cause(ref, found, facts) for ref in absent]
+def _missing(holdings: Holdings, absent: list[Ref], facts: Facts) -> Outcome:
+    counted = _by_component(holdings, absent)
+    causes = [_cause(ref, holdings, facts) for ref in absent]
     return failed(
         "Absent",
-        f"{len(absent)} of {len(found.expected)} objects do not exist: {few(list(map(str, absent)), _MOST_SHOWN)}. "
-        f"The list is {found.source}.",
+        f"{len(absent)} of {len(holdings.expected)} objects do not exist: {few(list(map(str, absent)), _MOST_SHOWN)}. "
+        f"The list is {holdings.source}.",
         expected="every object of the release's manifests",
-        observed={"source": found.source, "absent": counted},
+        observed={"source": holdings.source, "absent": counted},
         objects=absent,
         todo=f"install {', '.join(counted)} again (playbooks/install.yml); what is there stays as it is.",
-        evidence={"absent.txt": "\n".join(f"{found.expected[ref]}: {ref.api_version} {ref}" for ref in absent)},
+        evidence={"absent.txt": "\n".join(f"{holdings.expected[ref]}: {ref.api_version} {ref}" for ref in absent)},
         because=tuple(dict.fromkeys(causes)),
     )
 
 
-def _cause(ref: Ref, found: Holdings, facts: Facts) -> Cause:
+def _cause(ref: Ref, holdings: Holdings, facts: Facts) -> Cause:
     """Any other check that names the absent object, or that its kind is not served."""
-    if ref in found.unserved and any(name.partition(".")[2] == ref.group for name in facts.expectations.crds):
+    if ref in holdings.unserved and any(name.partition(".")[2] == ref.group for name in facts.expectations.crds):
         return "B1"
     return frozenset({ref})
 
 
-def _refused(found: Holdings) -> Outcome:
-    names = ", ".join(rule.plural_group for rule in found.refused)
+def _refused(holdings: Holdings) -> Outcome:
+    names = ", ".join(rule.plural_group for rule in holdings.refused)
     return errored(
         "Forbidden",
-        f"whether all {len(found.expected)} objects exist could not be seen: you may not look for {names}.",
+        f"whether all {len(holdings.expected)} objects exist could not be seen: you may not look for {names}.",
         expected="the right to see each kind that the release holds; metadata alone is read",
-        observed={"source": found.source},
-        todo=f"grant these rules:\n{as_yaml(found.refused)}",
+        observed={"source": holdings.source},
+        todo=f"grant these rules:\n{as_yaml(holdings.refused)}",
     )
 
 
-def _by_component(found: Holdings, refs: Iterable[Ref]) -> dict[str, int]:
+def _by_component(holdings: Holdings, refs: Iterable[Ref]) -> dict[str, int]:
     counted: dict[str, int] = {}
-    for component in sorted(found.expected[ref] for ref in refs):
+    for component in sorted(holdings.expected[ref] for ref in refs):
         counted[component] = counted.get(component, 0) + 1
     return counted
 

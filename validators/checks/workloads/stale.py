@@ -99,27 +99,27 @@ def nothing_stale(facts: Facts) -> Outcome:
     others made again under the same name has another UID and is not judged, nor are namespaces, volumes, claims,
     profiles and queues, which are removed only when they are named.
     """
-    found = facts.read(STALE)
-    if found is None:
+    stale = facts.read(STALE)
+    if stale is None:
         return skipped("NoRecord", f"no roll-out of this project has recorded its objects in {APPLIED_OBJECTS}.")
-    if found.left:
-        return _left(found)
-    if found.refused:
-        names = ", ".join(dict.fromkeys(rule.plural_group for rule in found.refused))
+    if stale.left:
+        return _left(stale)
+    if stale.refused:
+        names = ", ".join(dict.fromkeys(rule.plural_group for rule in stale.refused))
         return errored(
             "Forbidden",
             f"what earlier roll-outs left could not be seen: you may not get {names}.",
             expected="the right to see the metadata of each object that the record names",
-            todo=f"grant these rules:\n{as_yaml(found.refused)}",
+            todo=f"grant these rules:\n{as_yaml(stale.refused)}",
         )
-    if not found.declared:
+    if not stale.declared:
         return skipped("NoRecord", f"{APPLIED_OBJECTS} records no object.")
-    return passed("nothing of earlier roll-outs is left.", objects=sorted(found.declared))
+    return passed("nothing of earlier roll-outs is left.", objects=sorted(stale.declared))
 
 
-def _left(found: StaleObjects) -> Outcome:
-    left = sorted(found.left)
-    versions = Counter(version or "an unknown version" for version in found.left.values())
+def _left(stale: StaleObjects) -> Outcome:
+    left = sorted(stale.left)
+    versions = Counter(version or "an unknown version" for version in stale.left.values())
     origins = ", ".join(f"{number} of {version}" for version, number in sorted(versions.items()))
     return warned(
         "Stale",
@@ -130,7 +130,7 @@ def _left(found: StaleObjects) -> Outcome:
         objects=left,
         todo="""look at it: playbooks/install.yml --check --diff -e '{"kubeflow_prune": true}'; without --check """
         "the same removes it.",
-        evidence={"stale.txt": "\n".join(f"{found.left[ref] or '?'}: {ref.api_version} {ref}" for ref in left)},
+        evidence={"stale.txt": "\n".join(f"{stale.left[ref] or '?'}: {ref.api_version} {ref}" for ref in left)},
     )
 
 

@@ -72,8 +72,8 @@ def _namespaces(facts: Facts) -> tuple[str, ...]:
 
 
 def _warning_events(cluster: Cluster, facts: Facts) -> tuple[Warned, ...]:
-    found = in_parallel(lambda name: tuple(_recent(cluster, name, facts)), _namespaces(facts), _PARALLEL)
-    return tuple(sorted((item for items in found for item in items), key=lambda item: item.last))
+    by_namespace = in_parallel(lambda name: tuple(_recent(cluster, name, facts)), _namespaces(facts), _PARALLEL)
+    return tuple(sorted((item for items in by_namespace for item in items), key=lambda item: item.last))
 
 
 def _recent(cluster: Cluster, namespace: str, facts: Facts) -> Iterator[Warned]:
@@ -82,14 +82,14 @@ def _recent(cluster: Cluster, namespace: str, facts: Facts) -> Iterator[Warned]:
         last = _last(item)
         if facts.taken - last > facts.timing.recent_seconds:
             continue
-        found = _noted(item, last)
-        if found.about.kind in _MADE:
-            if found.about not in made:
-                made[found.about] = cluster.get(found.about)
-            live = made[found.about]
-            is_same = live is not None and found.uid in {"", live["metadata"]["uid"]}
-            found = replace(found, owner=controller_of(live) if live and is_same else None, gone=not is_same)
-        yield found
+        warned = _noted(item, last)
+        if warned.about.kind in _MADE:
+            if warned.about not in made:
+                made[warned.about] = cluster.get(warned.about)
+            live = made[warned.about]
+            is_same = live is not None and warned.uid in {"", live["metadata"]["uid"]}
+            warned = replace(warned, owner=controller_of(live) if live and is_same else None, gone=not is_same)
+        yield warned
 
 
 def _noted(event: Object, last: float) -> Warned:
@@ -169,10 +169,10 @@ def no_warning_events(facts: Facts) -> Outcome:
 
 def _by_reason(events: Iterable[Warned]) -> Mapping[str, list[Warned]]:
     """The events by reason, the most frequent reason first."""
-    found: dict[str, list[Warned]] = {}
+    by_reason: dict[str, list[Warned]] = {}
     for item in events:
-        found.setdefault(item.reason, []).append(item)
-    return dict(sorted(found.items(), key=lambda pair: -sum(item.count for item in pair[1])))
+        by_reason.setdefault(item.reason, []).append(item)
+    return dict(sorted(by_reason.items(), key=lambda pair: -sum(item.count for item in pair[1])))
 
 
 def _describe(by_reason: Mapping[str, Sequence[Warned]]) -> str:
@@ -240,8 +240,8 @@ def _owners(event: Warned, facts: Facts) -> tuple[Cause, ...]:
     """The checks that already say that this object is not well."""
     ref = event.subject
     about = {ref, _service_of(ref, facts)} if ref.kind in _OF_SERVICES else {ref}
-    found = (*pods.issues(facts), *workloads.issues(facts), *services.issues(facts))
-    return tuple(dict.fromkeys(id_ for item in found if item.ref in about for id_ in item.because or (item.check,)))
+    issues = (*pods.issues(facts), *workloads.issues(facts), *services.issues(facts))
+    return tuple(dict.fromkeys(id_ for item in issues if item.ref in about for id_ in item.because or (item.check,)))
 
 
 CHECKS = (no_warning_events,)

@@ -24,9 +24,9 @@ _WORKLOADS: tuple[Read, ...] = (*READS, pods.WINDOW)
 def _of_kind(facts: Facts, check_id: str, kind: str, expected: str) -> Outcome:
     facts.read(pods.WINDOW)
     looked_at = [Ref.of(item) for item in judged(facts, workloads.RESOURCE_OF_KIND[kind])]
-    found = [item for item in workloads.issues(facts) if item.check == check_id]
+    issues = [item for item in workloads.issues(facts) if item.check == check_id]
     claim = f"{counted(len(looked_at), kind)} in the desired state.{simulation.of_workloads(facts, looked_at)}"
-    return verdict(found, looked_at, claim=claim, expected=expected)
+    return verdict(issues, looked_at, claim=claim, expected=expected)
 
 
 @lru_cache(maxsize=2)
@@ -42,11 +42,11 @@ def _of_pods(facts: Facts, check_id: str, claim: str, expected: str) -> Outcome:
     looked_at, simulated, waiting = _looked_at(facts)
     note = f" {simulated} of them are simulated." if simulated else ""
     note += f" {waiting} members of gangs wait for their group and are not counted." if waiting else ""
-    found = [item for item in pods.issues(facts) if item.check == check_id]
+    issues = [item for item in pods.issues(facts) if item.check == check_id]
     owners = [item.check for item in pods.issues(facts) if item.check != check_id and item.status is Status.FAIL]
     note += f" {len(owners)} more reported by {', '.join(sorted(set(owners)))}." if owners else ""
     claim = f"{len(looked_at) - len(owners)} pods {claim}.{note}"
-    return verdict(found, looked_at, claim=claim, expected=expected)
+    return verdict(issues, looked_at, claim=claim, expected=expected)
 
 
 @check("C2", "deployments-available", severity=Severity.BLOCKER, reads=(*_WORKLOADS, LEASES))

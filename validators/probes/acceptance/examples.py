@@ -147,10 +147,10 @@ class _Seen:
         if change.subject.kind != "Pod":
             self.object = next(({"kind": self.ref.kind, **obj} for obj in change.objects), self.object)
             return
-        found = {obj["metadata"]["uid"]: obj for obj in change.objects}
+        by_uid = {obj["metadata"]["uid"]: obj for obj in change.objects}
         if change.type == "RESET":
             self.pods = {}
-        for uid, pod in found.items():
+        for uid, pod in by_uid.items():
             if change.type == "DELETED":
                 self.pods.pop(uid, None)
             elif pod["metadata"]["name"].startswith(self.ref.name):
@@ -231,8 +231,8 @@ def _objects(session: Session, example: Example, namespace: str) -> Iterator[Obj
     images = session.options.images if isinstance(session.options, ProbeOptions) else {}
     for obj in example.objects:
         if obj["kind"] in session.cluster.kinds(obj["apiVersion"]):
-            found = _renamed(obj, {**images, **names})
-            yield {**found, "metadata": {**found["metadata"], "namespace": namespace}}
+            renamed = _renamed(obj, {**images, **names})
+            yield {**renamed, "metadata": {**renamed["metadata"], "namespace": namespace}}
 
 
 def _renamed(value: Any, names: Mapping[str, str]) -> Any:

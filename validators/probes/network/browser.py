@@ -167,9 +167,9 @@ class _Through(urllib.request.HTTPHandler):
 def _page(url: str, status: int, location: str, text: str) -> Page:
     if status in _MOVED and location:
         return Page(url, status, urljoin(url, location))
-    found = _Found(url)
-    found.feed(text)
-    return Page(url, status, "", text, tuple(found.forms), tuple(found.links))
+    parser = _Found(url)
+    parser.feed(text)
+    return Page(url, status, "", text, tuple(parser.forms), tuple(parser.links))
 
 
 class _Found(HTMLParser):

@@ -124,9 +124,9 @@ def expected_names(facts: Facts) -> Mapping[str, frozenset[str]]:
     Raises:
         CannotJudgeError: what is needed could not be read.
     """
-    found = {_name(item): _addresses(item) for item in judged(facts, SERVICES) if _must_resolve(item, facts)}
+    names = {_name(item): _addresses(item) for item in judged(facts, SERVICES) if _must_resolve(item, facts)}
     first = facts.get(SERVICES, "default", "kubernetes")
-    return {FIRST: _addresses(first) if first else frozenset(), **found}
+    return {FIRST: _addresses(first) if first else frozenset(), **names}
 
 
 def named_in_full(facts: Facts) -> Mapping[str, Sequence[Ref]]:
@@ -146,8 +146,8 @@ def named_in_full(facts: Facts) -> Mapping[str, Sequence[Ref]]:
         for item in facts.all(resource)
         if parts.get(Ref.of(item), "") in own.components - own.existing
     ]
-    found = full_names(objects, own.namespaces)
-    return {f"{name}.": refs for name, refs in found.items() if name.partition(".svc.")[0] in known}
+    names = full_names(objects, own.namespaces)
+    return {f"{name}.": refs for name, refs in names.items() if name.partition(".svc.")[0] in known}
 
 
 def _name(service: Object) -> str:
@@ -234,10 +234,10 @@ def account(evidence: DnsEvidence, names: Sequence[str], end: End) -> None:
         return
     evidence.server, evidence.domain = facts.get("server", ""), facts["domain"]
     known = {item.name for item in evidence.answers}
-    found = (words for words in said if len(words) > 1 and words[0].isdigit() and int(words[0]) < len(names))
+    rows = (words for words in said if len(words) > 1 and words[0].isdigit() and int(words[0]) < len(names))
     evidence.answers += tuple(
         Answer(names[int(words[0])], int(words[1]) / 100, tuple(words[2:]))
-        for words in found
+        for words in rows
         if names[int(words[0])] not in known
     )
 

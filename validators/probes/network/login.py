@@ -221,10 +221,10 @@ def _onward(page: Page) -> Iterator[Request]:
 
 def _user(page: Page) -> str:
     try:
-        found = read_json(page.text) if page.status == HTTPStatus.OK else None
+        answer = read_json(page.text) if page.status == HTTPStatus.OK else None
     except ValueError:
         return ""
-    return str(found.get("user") or "") if isinstance(found, dict) else ""
+    return str(answer.get("user") or "") if isinstance(answer, dict) else ""
 
 
 LOGIN = Probe[Login]("login", run, "network", reads=(SERVICES, PODS, NODES), needs=(*HOST_NEEDS, *FORWARD))

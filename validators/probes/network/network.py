@@ -139,7 +139,7 @@ def _serve(session: Session, nodes: Sequence[str]) -> tuple[Server, ...]:
 
 def _addresses(session: Session, pods: Sequence[Object]) -> Mapping[str, str]:
     """Address by uid, as soon as all of the pods run."""
-    found: dict[str, str] = {}
+    addresses: dict[str, str] = {}
     wanted = {pod["metadata"]["uid"] for pod in pods}
     subject = Subject("v1", "Pod", pods[0]["metadata"]["namespace"], labels=_LABEL)
     with Observer(session.cluster, [subject], Deadline(_SERVER_SECONDS)) as observer:
@@ -147,20 +147,20 @@ def _addresses(session: Session, pods: Sequence[Object]) -> Mapping[str, str]:
             for obj in change.objects if change else ():
                 status = obj.get("status", {})
                 if obj["metadata"]["uid"] in wanted and status.get("phase") == "Running" and status.get("podIP"):
-                    found[obj["metadata"]["uid"]] = status["podIP"]
-            if session.stopped or found.keys() == wanted:
+                    addresses[obj["metadata"]["uid"]] = status["podIP"]
+            if session.stopped or addresses.keys() == wanted:
                 break
-    if found.keys() != wanted:
+    if addresses.keys() != wanted:
         raise ProbeRefused(
-            f"{len(wanted) - len(found)} of {len(wanted)} servers do not run after {_SERVER_SECONDS:.0f} s"
+            f"{len(wanted) - len(addresses)} of {len(wanted)} servers do not run after {_SERVER_SECONDS:.0f} s"
         )
-    return found
+    return addresses
 
 
 def _try_all(session: Session, evidence: NetworkEvidence, nodes: Sequence[str], servers: Sequence[Server]) -> None:
-    found = in_parallel(lambda item: _client(session, servers, *item), enumerate(nodes), _AT_ONCE)
-    evidence.ways = tuple(way for ways, _ in found for way in ways)
-    evidence.unjudged = {node: failure for node, (_, failure) in zip(nodes, found, strict=True) if failure}
+    clients = in_parallel(lambda item: _client(session, servers, *item), enumerate(nodes), _AT_ONCE)
+    evidence.ways = tuple(way for ways, _ in clients for way in ways)
+    evidence.unjudged = {node: failure for node, (_, failure) in zip(nodes, clients, strict=True) if failure}
 
 
 def _client(session: Session, servers: Sequence[Server], number: int, node: str) -> tuple[tuple[Way, ...], str]:

@@ -86,8 +86,12 @@ def _obstacle(session: Session, facts: Facts, made: Object) -> str:
 
 def because_of(session: Session, facts: Facts, made: Object, failure: str) -> str:
     """What kept a pod with this claim from running, and what keeps the claim from having a volume."""
-    found = _obstacle(session, facts, made)
-    return f"{failure.removesuffix(NO_EVENT)}{'' if failure.endswith(NO_EVENT) else '; '}{found}" if found else failure
+    obstacle = _obstacle(session, facts, made)
+    return (
+        f"{failure.removesuffix(NO_EVENT)}{'' if failure.endswith(NO_EVENT) else '; '}{obstacle}"
+        if obstacle
+        else failure
+    )
 
 
 def _ended(session: Session, pod: Object) -> str:

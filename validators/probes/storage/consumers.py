@@ -51,15 +51,15 @@ def targets(facts: Facts) -> tuple[tuple[Target, ...], tuple[Skipped, ...]]:
     Raises:
         CannotJudgeError: pods, claims, volumes or classes could not be read.
     """
-    found: dict[Target, set[Ref]] = {}
+    users: dict[Target, set[Ref]] = {}
     skipped: dict[Skipped, None] = {}
     for item in mounts(facts):
         for entry in (_fresh(item, facts), _existing(item, facts)):
             if isinstance(entry, Skipped):
                 skipped[entry] = None
             elif entry:
-                found.setdefault(entry, set()).add(item.consumer)
-    chosen = [replace(target, consumers=tuple(sorted(refs))) for target, refs in found.items()]
+                users.setdefault(entry, set()).add(item.consumer)
+    chosen = [replace(target, consumers=tuple(sorted(refs))) for target, refs in users.items()]
     directories = [target for target in chosen if target.existing]
     for beyond in directories[MOST_DIRECTORIES:]:
         reason = f"{beyond.path} is beyond the {MOST_DIRECTORIES} directories of one run"
@@ -115,14 +115,16 @@ def _consumer(pod: Object) -> Ref:
 
 def _identity(item: Mount, facts: Facts) -> Identity | None:
     """Of the container; where its user is left to the image, the catalog may know it."""
-    found = of_container(item.pod, item.container)
-    if found and found.user is not None:
-        return found
+    identity = of_container(item.pod, item.container)
+    if identity and identity.user is not None:
+        return identity
     name = (item.claim["metadata"]["namespace"], item.claim["metadata"]["name"])
     known = next((claim for claim in facts.expectations.claims if (claim.namespace, claim.name) == name), None)
     if known and known.run_as_user is not None:
-        return replace(found or Identity(), user=known.run_as_user, group=known.run_as_group, fs_group=known.fs_group)
-    return found
+        return replace(
+            identity or Identity(), user=known.run_as_user, group=known.run_as_group, fs_group=known.fs_group
+        )
+    return identity
 
 
 def _fresh(item: Mount, facts: Facts) -> Target | Skipped | None:

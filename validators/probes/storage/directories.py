@@ -143,17 +143,17 @@ class Unlisted:
 
 def unlisted(session: Session, facts: Facts, text: str) -> Unlisted | None:
     """The node that the local path provisioner's configuration lacks, by what it says about a claim."""
-    found = _NOT_LISTED.search(text)
+    match = _NOT_LISTED.search(text)
     places = sorted({ref.namespace for ref in serving_workloads(facts, LOCAL_PATH)})
-    if not found or len(places) != 1:
+    if not match or len(places) != 1:
         return None
     ref, wanted = Ref("v1", "ConfigMap", places[0], _CONFIG), ""
     with contextlib.suppress(ApiError, KeyError, TypeError, ValueError, AttributeError):
         whole = read_json((session.cluster.get(ref) or {})["data"]["config.json"])
         entries = whole.get("nodePathMap") or []
         paths = next((entry["paths"] for entry in entries if entry["paths"]), [_UPSTREAMS_PATH])
-        wanted = json.dumps(whole | {"nodePathMap": [*entries, {"node": found[1], "paths": paths}]})
-    return Unlisted(found[1], ref, wanted)
+        wanted = json.dumps(whole | {"nodePathMap": [*entries, {"node": match[1], "paths": paths}]})
+    return Unlisted(match[1], ref, wanted)
 
 
 def look(session: Session, base: Base, number: int, seconds: float) -> Seen:

@@ -98,20 +98,20 @@ class Identity:
 def of_container(pod: Object, container: Mapping[str, Any]) -> Identity | None:
     """As whom a container of a pod writes; None when it must not be root and nothing says which user it is."""
     shared, own = pod["spec"].get("securityContext") or {}, container.get("securityContext") or {}
-    found = runs_as(pod["spec"], container, pod.get("status"))
-    if found.user is None and found.not_root:
+    user = runs_as(pod["spec"], container, pod.get("status"))
+    if user.user is None and user.not_root:
         return None
-    capabilities = own.get("capabilities") or {} if not found.user else {}
+    capabilities = own.get("capabilities") or {} if not user.user else {}
     return Identity(
-        user=found.user,
-        group=found.group,
-        fs_group=found.fs_group,
+        user=user.user,
+        group=user.group,
+        fs_group=user.fs_group,
         fs_group_change_policy=shared.get("fsGroupChangePolicy", ""),
         supplemental=tuple(shared.get("supplementalGroups") or ()),
         selinux=tuple(sorted((own.get("seLinuxOptions") or shared.get("seLinuxOptions") or {}).items())),
         added=tuple(sorted(capabilities.get("add") or ())),
         dropped=tuple(sorted(capabilities.get("drop") or ())),
-        privileged=bool(own.get("privileged")) and not found.user,
+        privileged=bool(own.get("privileged")) and not user.user,
     )
 
 

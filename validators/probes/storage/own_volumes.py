@@ -107,11 +107,11 @@ def run(session: Session, facts: Facts, progress: Progress) -> OwnVolumes:
     except CannotJudgeError as missing:
         return OwnVolumes(unread=missing)
     progress(f"D7 asking {counted(len(wanted), 'container')} about their volumes")
-    found = in_parallel(lambda item: _ask(session, item), wanted, _AT_ONCE)
+    results = in_parallel(lambda item: _ask(session, item), wanted, _AT_ONCE)
     return OwnVolumes(
-        answers=tuple(answer for item in found if isinstance(item, list) for answer in item),
-        skipped=(*skipped, *(item for item in found if isinstance(item, Skipped))),
-        failures=tuple(item for item in found if isinstance(item, tuple)),
+        answers=tuple(answer for item in results if isinstance(item, list) for answer in item),
+        skipped=(*skipped, *(item for item in results if isinstance(item, Skipped))),
+        failures=tuple(item for item in results if isinstance(item, tuple)),
     )
 
 
@@ -159,16 +159,16 @@ def _ask(session: Session, item: Asked) -> list[Answer] | Skipped | tuple[Ref, s
         return item.pod, "Forbidden" if error.status in {401, 403} else "ProbeInterrupted", str(error)
     if end.code is None and re.search(_NO_SHELL, end.output):
         return Skipped(item.consumer, f"has no shell to ask in container {item.container}: {end.output}")
-    found = answers(item, end)
-    if len(found) != len(item.paths):
+    results = answers(item, end)
+    if len(results) != len(item.paths):
         return item.pod, "Unfinished", f"the command ended with {end.code}: {end.output.strip()[-300:]}"
-    return found
+    return results
 
 
 def answers(item: Asked, end: ExecResult) -> list[Answer]:
     """What the lines of the script come to."""
     asker, main = Who(), dict[str, list[str]]()
-    found: list[Answer] = []
+    results: list[Answer] = []
     for line in end.output.splitlines():
         word, _, rest = line.partition(" ")
         if word == "id":
@@ -177,12 +177,12 @@ def answers(item: Asked, end: ExecResult) -> list[Answer]:
         elif word == "main":
             key, *values = rest.split()
             main[key] = values
-        elif word == "path" and len(found) < len(item.paths):
+        elif word == "path" and len(results) < len(item.paths):
             may, _, listing = rest.partition(" ")
             server = _server(main, asker) if item.main_is_own else asker
             writable = may == "yes" and (server.user == asker.user or server.may_write(listing))
-            found.append(Answer(item, item.paths[len(found)], writable, server, listing))
-    return found
+            results.append(Answer(item, item.paths[len(results)], writable, server, listing))
+    return results
 
 
 def _server(main: Mapping[str, Sequence[str]], asker: Who) -> Who:

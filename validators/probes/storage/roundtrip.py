@@ -122,9 +122,9 @@ def _ran(name: str, session: Session, facts: Facts, end: End, made: Object) -> S
         return Stage(name, done=False, seconds=end.seconds, reason=end.reason, text=text)
     if not end.succeeded:
         return Stage(name, done=False, seconds=end.seconds, reason="ScriptFailed", text=end.said.strip())
-    found, expected = end.said.split()[0], _digest(_text(session))
-    if found != expected:
-        text = f"sha256 {found} was read, {expected} was written"
+    digest, expected = end.said.split()[0], _digest(_text(session))
+    if digest != expected:
+        text = f"sha256 {digest} was read, {expected} was written"
         return Stage(name, done=False, seconds=end.seconds, reason="OtherBytes", text=text)
     return Stage(name, done=True, seconds=end.seconds)
 

@@ -78,12 +78,12 @@ def lease_of(deployment: Object) -> Ref | None:
 
 def leases_of(cluster: Cluster, deployments: Iterable[Object]) -> Mapping[Ref, Object]:
     """The Lease of each Deployment that elects a leader; one that does not exist, or may not be read, is left out."""
-    found: dict[Ref, Object] = {}
+    leases: dict[Ref, Object] = {}
     for deployment in deployments:
         with contextlib.suppress(ApiError):
             if (ref := lease_of(deployment)) and (lease := cluster.get(ref)):
-                found[Ref.of(deployment)] = lease
-    return found
+                leases[Ref.of(deployment)] = lease
+    return leases
 
 
 LEASES = Fact[Mapping[Ref, Object]](

@@ -78,14 +78,14 @@ class Operator:
             raise CannotJudgeError(skipped("GangNotAsked", "the settings disable gang scheduling."))
         if self.ref not in facts.expectations.workloads:
             raise CannotJudgeError(skipped("NotExpected", f"the chosen components do not include {self.title}."))
-        found = facts.get(DEPLOYMENTS, self.ref.namespace, self.ref.name)
-        if found is None:
+        live = facts.get(DEPLOYMENTS, self.ref.namespace, self.ref.name)
+        if live is None:
             todo = f"install component {self.component}."
             text = f"{self.ref} does not exist."
             raise CannotJudgeError(
                 failed("Missing", text, objects=(self.ref,), todo=todo, because=(frozenset({self.ref}),))
             )
-        return found
+        return live
 
     def demand_real(self, facts: Facts) -> None:
         """End the evaluation if its pods are simulated: then no controller acts on jobs.
@@ -99,8 +99,8 @@ class Operator:
 
     def service_account(self, facts: Facts) -> str:
         """User name of its ServiceAccount."""
-        found = facts.get(DEPLOYMENTS, self.ref.namespace, self.ref.name)
-        spec = (found or {}).get("spec", {}).get("template", {}).get("spec", {})
+        live = facts.get(DEPLOYMENTS, self.ref.namespace, self.ref.name)
+        spec = (live or {}).get("spec", {}).get("template", {}).get("spec", {})
         return f"system:serviceaccount:{self.ref.namespace}:{spec.get('serviceAccountName') or 'default'}"
 
     def started(self, facts: Facts) -> float | None:

@@ -43,23 +43,23 @@ def strange_keys(configuration: Configuration, version: str) -> Iterator[Strange
     if not words.arguments or is_newer(version):
         return
     document = configuration.document
-    yield from _strange(document, (), _TOP, version)
+    yield from _unknown_keys(document, (), _TOP, version)
     for number, tier in enumerate(document.get("tiers") or ()):
-        yield from _strange(tier, ("tiers", number), ("plugins",), version)
+        yield from _unknown_keys(tier, ("tiers", number), ("plugins",), version)
         for index, plugin in enumerate(tier.get("plugins") or ()):
             path: tuple[str | int, ...] = ("tiers", number, "plugins", index)
-            yield from _strange(plugin, path, {"name", "arguments", *words.switches}, version)
+            yield from _unknown_keys(plugin, path, {"name", "arguments", *words.switches}, version)
             name = plugin.get("name")
             if name in words.arguments and name not in configuration.custom:
                 yield from _arguments(plugin, path, words.arguments[name], version)
     for index, part in enumerate(document.get("configurations") or ()):
         path = ("configurations", index)
         if part.get("name") in words.action_arguments:
-            yield from _strange(part, path, {"name", "arguments"}, version)
+            yield from _unknown_keys(part, path, {"name", "arguments"}, version)
             yield from _arguments(part, path, words.action_arguments[part["name"]], version)
 
 
-def _strange(
+def _unknown_keys(
     holder: Mapping[str, Any], path: tuple[str | int, ...], known: Collection[str], version: str
 ) -> Iterator[StrangeKey]:
     free = set(known) - set(holder)

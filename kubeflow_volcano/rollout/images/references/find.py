@@ -56,19 +56,19 @@ class Leaf:
 
 def leaves(obj: Object) -> list[Leaf]:
     """Every text of an object in its order; none of a CRD."""
-    found: list[Leaf] = []
+    leaves: list[Leaf] = []
     if obj["kind"] != "CustomResourceDefinition":
-        _collect(obj, (), found)
-    return found
+        _collect(obj, (), leaves)
+    return leaves
 
 
-def _collect(node: Any, path: Path, found: list[Leaf]) -> None:
+def _collect(node: Any, path: Path, leaves: list[Leaf]) -> None:
     items: Iterable[tuple[str | int, Any]] = node.items() if isinstance(node, dict) else enumerate(node)
     for key, value in items:
         if isinstance(value, str):
-            found.append(Leaf((*path, key), value, node))
+            leaves.append(Leaf((*path, key), value, node))
         elif isinstance(value, dict | list):
-            _collect(value, (*path, key), found)
+            _collect(value, (*path, key), leaves)
 
 
 def in_object(obj: Object) -> Iterator[Reference]:
@@ -77,10 +77,10 @@ def in_object(obj: Object) -> Iterator[Reference]:
     known = [site for site in tables.sites().sites if site.kind == kind and fnmatchcase(name, site.name)]
     for leaf in leaves(obj):
         site = next((site for site in known if site.holds(kind, name, leaf.path)), None)
-        found = list(_in_site(ref, site, leaf) if site else _in_container(ref, leaf))
-        yield from found
-        if not found or site:
-            yield from _rest(ref, leaf, found)
+        own = list(_in_site(ref, site, leaf) if site else _in_container(ref, leaf))
+        yield from own
+        if not own or site:
+            yield from _rest(ref, leaf, own)
 
 
 def _in_container(ref: Ref, leaf: Leaf) -> Iterator[Reference]:
@@ -193,11 +193,11 @@ def _in_code(ref: Ref, site: Site, leaf: Leaf) -> Iterator[Reference]:
                     yield Reference(image, leaf.text[start:end], ref, describe_path(leaf.path, (name,)), "code")
 
 
-def _rest(ref: Ref, leaf: Leaf, found: list[Reference]) -> Iterator[Reference]:
+def _rest(ref: Ref, leaf: Leaf, references: list[Reference]) -> Iterator[Reference]:
     """Text that looks like a reference and was not recognized as one."""
-    taken = {(item.put.name.start, item.put.name.end) for item in found if isinstance(item.put, InText)}
-    hub = any(isinstance(item.put, InHub) for item in found)
-    named = {item.image.repository for item in found if item.kind == "code"}
+    taken = {(item.put.name.start, item.put.name.end) for item in references if isinstance(item.put, InText)}
+    hub = any(isinstance(item.put, InHub) for item in references)
+    named = {item.image.repository for item in references if item.kind == "code"}
     idle = any(spot.holds(ref.kind, ref.name, leaf.path) for spot in tables.sites().documentation)
     for start, end in _suspects(leaf):
         image = ImageName.parse(leaf.text[start:end])

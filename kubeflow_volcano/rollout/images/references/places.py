@@ -175,10 +175,10 @@ def apply_changes(obj: Object, changes: Iterable[Change]) -> Object:
 
 
 def _at(obj: Object, path: Path) -> Any:
-    found: Any = obj
+    value: Any = obj
     for step in path:
-        found = found[step]
-    return found
+        value = value[step]
+    return value
 
 
 def _set(container: dict[str, Any], flag: str, environment: str, value: str) -> None:

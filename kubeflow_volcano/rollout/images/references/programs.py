@@ -107,8 +107,8 @@ def _is(entry: Compiled, obj: Object, container: Mapping[str, Any]) -> bool:
 
 def _version(container: Mapping[str, Any]) -> str | None:
     image = str(container.get("image", ""))
-    found = version_of_image(image) or version_tag(image)
-    return found if re.match(r"\d+\.\d+\.\d+(?:-|$)", found) else None
+    version = version_of_image(image) or version_tag(image)
+    return version if re.match(r"\d+\.\d+\.\d+(?:-|$)", version) else None
 
 
 def _is_set(entry: Compiled, container: Mapping[str, Any]) -> bool:

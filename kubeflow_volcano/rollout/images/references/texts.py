@@ -31,26 +31,26 @@ def scalars(text: str) -> tuple[Scalar, ...]:
     Raises:
         ValueError: it is neither.
     """
-    found: list[Scalar] = []
+    scalars: list[Scalar] = []
     try:
         for root in compose_yaml(text):
-            _collect(root, (), text, found)
+            _collect(root, (), text, scalars)
     except (RecursionError, yaml.YAMLError) as error:  # an alias may be inside its own anchor
         raise ValueError(str(error)) from error
-    return tuple(found)
+    return tuple(scalars)
 
 
-def _collect(node: yaml.Node | None, path: tuple[str, ...], text: str, found: list[Scalar]) -> None:
+def _collect(node: yaml.Node | None, path: tuple[str, ...], text: str, scalars: list[Scalar]) -> None:
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
-            _collect(value, (*path, str(key.value)), text, found)
+            _collect(value, (*path, str(key.value)), text, scalars)
     elif isinstance(node, yaml.SequenceNode):
         for number, item in enumerate(node.value):
-            _collect(item, (*path, str(number)), text, found)
+            _collect(item, (*path, str(number)), text, scalars)
     elif isinstance(node, yaml.ScalarNode) and node.value:
         start = text.find(node.value, node.start_mark.index, node.end_mark.index)
         if start >= 0:  # a text with escapes is not a reference
-            found.append(Scalar(path, node.value, start, start + len(node.value)))
+            scalars.append(Scalar(path, node.value, start, start + len(node.value)))
 
 
 def fits(path: Sequence[str], pattern: Sequence[str]) -> bool:

@@ -71,8 +71,8 @@ def credentials(settings: Settings) -> Mapping[str, str]:
         return authorizations(settings.credentials)
     try:
         auths = read_json(path.read_text("utf-8")).get("auths", {})
-        found = {host_of(key): entry["auth"] for key, entry in auths.items() if "auth" in entry}
-        for text in found.values():
+        logins = {host_of(key): entry["auth"] for key, entry in auths.items() if "auth" in entry}
+        for text in logins.values():
             base64.b64decode(text).decode()
     except (OSError, ValueError, AttributeError, TypeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it has another content"
@@ -83,7 +83,7 @@ def credentials(settings: Settings) -> Mapping[str, str]:
                 f"write it: skopeo login --authfile {path} HOST.",
             )
         ) from error
-    return found | authorizations(settings.credentials)
+    return logins | authorizations(settings.credentials)
 
 
 @contextlib.contextmanager

@@ -168,9 +168,9 @@ class Registry:
             headers["Authorization"] = f"Bearer {token}"
         elif image.host in self._credentials:
             headers["Authorization"] = f"Basic {self._credentials[image.host]}"
-        answer, found, _ = self._ask(address, "HEAD", headers)
-        said = next((value for name, value in found.items() if name.lower() == "docker-content-digest"), "")
-        return replace(answer, digest=said if answer.status == HTTPStatus.OK else ""), found
+        answer, received, _ = self._ask(address, "HEAD", headers)
+        said = next((value for name, value in received.items() if name.lower() == "docker-content-digest"), "")
+        return replace(answer, digest=said if answer.status == HTTPStatus.OK else ""), received
 
     def _fetch_token(self, image: ImageName, challenge: Mapping[str, str]) -> Answer | None:
         """Keep a token for the image's repository; the answer of the token service if it gave none."""
@@ -194,7 +194,7 @@ class Registry:
         return None
 
     def _ask(self, address: str, method: str, headers: Mapping[str, str]) -> tuple[Answer, Mapping[str, str], bytes]:
-        if self._rate and not self._rate.turn():
+        if self._rate and not self._rate.acquire():
             return Answer(0, error="interrupted"), {}, b""
         if not address.startswith(("http://", "https://")):
             return Answer(0, error="the URL of its token service is not http or https"), {}, b""
@@ -219,5 +219,5 @@ class Registry:
 def _challenge(headers: Mapping[str, str]) -> Mapping[str, str] | None:
     text = next((value for name, value in headers.items() if name.lower() == "www-authenticate"), "")
     scheme, _, rest = text.partition(" ")
-    found: dict[str, Any] = dict(re.findall(r'\b(\w+)="([^"]*)"', rest))
-    return found if scheme.lower() == "bearer" and found.get("realm") else None
+    challenge: dict[str, Any] = dict(re.findall(r'\b(\w+)="([^"]*)"', rest))
+    return challenge if scheme.lower() == "bearer" and challenge.get("realm") else None

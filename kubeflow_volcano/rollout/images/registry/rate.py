@@ -33,7 +33,7 @@ class RateLimit:
         self._free_at = 0.0
         self._lock = threading.Lock()
 
-    def turn(self) -> bool:
+    def acquire(self) -> bool:
         """Wait until a request may be sent; False after `cancel`."""
         while not self._cancelled.is_set():
             seconds = self._take()
@@ -75,5 +75,5 @@ class RateLimit:
 def rate_limit_for(names: Iterable[str], per_minute: int) -> RateLimit:
     """`per_minute` requests, or fewer if a known mirror among the hosts of these image names allows fewer."""
     images = filter(None, map(ImageName.parse, names))
-    rates = {found.requests_per_minute for image in images if (found := mirror_of(image))}
+    rates = {mirror.requests_per_minute for image in images if (mirror := mirror_of(image))}
     return RateLimit(min({per_minute, *rates}))

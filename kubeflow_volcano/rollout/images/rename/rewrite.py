@@ -60,8 +60,8 @@ class Rewritten:
 
 def find(objects: Sequence[Object]) -> tuple[Reference, ...]:
     """Every image reference of these objects, in their order; then those inside their programs."""
-    found = [reference for obj in objects for reference in in_object(obj)]
-    return (*of_hooks(objects, found), *compiled_in(objects))
+    references = [reference for obj in objects for reference in in_object(obj)]
+    return (*of_hooks(objects, references), *compiled_in(objects))
 
 
 def rewrite(parts: Parts, mirror: MirrorSettings) -> Rewritten:

@@ -74,12 +74,12 @@ def own_list(mirror: MirrorSettings) -> AllowList | None:
         lines = mirror.allow_list.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(_unreadable(mirror, str(error))) from error
-    found = AllowList.of_lines(lines, str(mirror.allow_list))
-    wrong = [line for line in found.allowed if "/" not in line or " " in line or "<" in line]
-    if wrong or not found.allowed:
+    allowed = AllowList.of_lines(lines, str(mirror.allow_list))
+    wrong = [line for line in allowed.allowed if "/" not in line or " " in line or "<" in line]
+    if wrong or not allowed.allowed:
         what = f"its line {wrong[0][:60]!r} is not a pattern of repositories" if wrong else "it is empty"
         raise InvalidInput(_unreadable(mirror, what))
-    return found
+    return allowed
 
 
 def _unreadable(mirror: MirrorSettings, why: str) -> Problem:

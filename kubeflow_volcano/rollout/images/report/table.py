@@ -57,10 +57,10 @@ def _row(rule: str, entries: Sequence[Entry]) -> Row:
     return Row(rule, len(entries), use.original if use else "", use.mirrored if use else "")
 
 
-def render(found: Iterable[Row]) -> str:
+def render(rows: Iterable[Row]) -> str:
     """The rows as lines of text."""
     lines = []
-    for row in found:
+    for row in rows:
         example = f", such as {row.before} -> {row.after}" if row.before != row.after else ""
         lines.append(f"{row.images:4} by {row.rule}{example}")
     return "\n".join(lines)

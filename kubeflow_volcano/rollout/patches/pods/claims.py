@@ -23,11 +23,11 @@ def with_claims(
     Raises:
         InvalidInput: every name that fits no claim of the component.
     """
-    found = tuple(objects)
+    patched = tuple(objects)
     wanted = claims.get(component) or {}
-    if not wanted or not found:
-        return found
-    names = sorted({claim["metadata"]["name"] for obj in found for claim in claims_in(obj)})
+    if not wanted or not patched:
+        return patched
+    names = sorted({claim["metadata"]["name"] for obj in patched for claim in claims_in(obj)})
     problems = [
         Problem(
             f"kubeflow_claims.{component}.{name}, which is no claim of it.{did_you_mean(name, names)}",
@@ -40,7 +40,7 @@ def with_claims(
     if problems:
         raise InvalidInput(problems)
     result = []
-    for given in found:
+    for given in patched:
         obj = given
         if any(claim["metadata"]["name"] in wanted for claim in claims_in(given)):
             obj = copy.deepcopy(given)

@@ -23,10 +23,10 @@ def with_placement(component: str, objects: Iterable[Object], placement: Placeme
     Terms of the release stay: labels that it selects keep their values, tolerations are added, and pods with a
     priority class keep it. kubeflow_patches are merged into the result, so they win.
     """
-    found = tuple(objects)
+    patched = tuple(objects)
     if not placement:
-        return found
-    return tuple(_placed(component, obj, placement) for obj in found)
+        return patched
+    return tuple(_placed(component, obj, placement) for obj in patched)
 
 
 def _placed(component: str, given: Object, placement: PlacementSettings) -> Object:
@@ -34,7 +34,7 @@ def _placed(component: str, given: Object, placement: PlacementSettings) -> Obje
         return given
     obj = copy.deepcopy(given)
     spec = pod_spec(obj) or {}
-    terms = placement.of(component)
+    terms = placement.for_component(component)
     selector = terms.node_selector
     if obj["kind"] == "DaemonSet":
         selector = placement.own(component).node_selector or {}

@@ -27,11 +27,11 @@ def with_proxy(
     `inside` are addresses, networks and domains of the cluster.
     kubeflow_patches are merged into the result, so they win.
     """
-    found = tuple(objects)
+    patched = tuple(objects)
     if not proxy:
-        return found
-    variables = _variables(found, proxy, inside)
-    return tuple(_with_variables(obj, _names(component, obj), variables) for obj in found)
+        return patched
+    variables = _variables(patched, proxy, inside)
+    return tuple(_with_variables(obj, _names(component, obj), variables) for obj in patched)
 
 
 def exceptions(objects: Iterable[Object], proxy: ProxySettings, inside: Iterable[str]) -> list[str]:
@@ -41,9 +41,9 @@ def exceptions(objects: Iterable[Object], proxy: ProxySettings, inside: Iterable
     changes no pod.
     """
     services = {obj["metadata"]["name"] for obj in objects if obj["kind"] == "Service"}
-    found = dict.fromkeys((*_ALWAYS, *inside, *sorted(services), *proxy.no_proxy))
-    networks = [network for text in found if "/" in text and (network := _network(text))]
-    return [text for text in found if "/" in text or not _is_within(text, networks)]
+    names = dict.fromkeys((*_ALWAYS, *inside, *sorted(services), *proxy.no_proxy))
+    networks = [network for text in names if "/" in text and (network := _network(text))]
+    return [text for text in names if "/" in text or not _is_within(text, networks)]
 
 
 def _variables(objects: Iterable[Object], proxy: ProxySettings, inside: Iterable[str]) -> Mapping[str, str]:

@@ -25,14 +25,14 @@ def with_pull_secrets(component: str, objects: Iterable[Object], logins: Sequenc
     A Secret comes before the first workload of its namespace, and is named after its component, with which it is
     uninstalled. kubeflow_patches are merged into the result, so they win.
     """
-    found = tuple(objects)
+    patched = tuple(objects)
     if not logins:
-        return found
+        return patched
     name = f"{component}-registries"
     text = docker_config(authorizations(logins))
     supplied: set[str] = set()
     result: list[Object] = []
-    for given in found:
+    for given in patched:
         obj = given if given["kind"] == "CustomResourceDefinition" else copy.deepcopy(given)
         for spec in with_helper(obj) if is_helper(obj) else filter(None, (pod_spec(obj),)):
             refer(spec, name)

@@ -30,10 +30,10 @@ def with_skipped_registries(objects: Iterable[Object], names: Iterable[str]) -> 
 
     kubeflow_patches are merged into the result, so they win.
     """
-    found = tuple(objects)
+    patched = tuple(objects)
     if not names:
-        return found
-    return tuple(_configured(obj, names) if Ref.of(obj) == _CONFIGURATION else obj for obj in found)
+        return patched
+    return tuple(_configured(obj, names) if Ref.of(obj) == _CONFIGURATION else obj for obj in patched)
 
 
 def skipped_registries(mirror: MirrorSettings, registry: RegistrySettings) -> tuple[str, ...]:
@@ -46,13 +46,13 @@ def skipped_registries(mirror: MirrorSettings, registry: RegistrySettings) -> tu
     chosen = mirror.containerd
     rules = Rules(mirror).rules
     targets = {rule.target.partition("/")[0] for rule in rules}
-    found = {host for host in targets if chosen.ca or host in chosen.plain_http or host == registry.host}
+    hosts = {host for host in targets if chosen.ca or host in chosen.plain_http or host == registry.host}
     if mirror.mode == "containerd":
         sources = {rule.source for rule in rules}
         if "*" in sources:
             sources |= {*chosen.registries, *(host for name in known_mirrors() for host in load_mirror(name).hosts)}
-        found |= sources - {"*"}
-    return tuple(sorted(_DOCKER_HUB.get(host, host) for host in found))
+        hosts |= sources - {"*"}
+    return tuple(sorted(_DOCKER_HUB.get(host, host) for host in hosts))
 
 
 def _configured(given: Object, names: Iterable[str]) -> Object:

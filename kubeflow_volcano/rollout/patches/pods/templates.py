@@ -21,8 +21,8 @@ def pod_spec(obj: Object) -> Object | None:
     """The spec of the pods that a workload creates, to be changed; None for what creates none."""
     if obj["kind"] not in WORKLOAD_KINDS:
         return None
-    found: Object = obj["spec"] if obj["kind"] == "Pod" else pod_template(obj)["spec"]
-    return found
+    spec: Object = obj["spec"] if obj["kind"] == "Pod" else pod_template(obj)["spec"]
+    return spec
 
 
 def is_helper(obj: Object) -> bool:

@@ -115,7 +115,7 @@ def _validate_config(item: Connector, access: AccessSettings) -> Iterator[Proble
     known = dict(item.texts)
     if missing := [path for path in REQUIRED[item.type] if not known.get(path)]:
         yield Problem(
-            f"kubeflow_connectors: {item.id} lacks {', '.join(missing)} in its config.{_meant(missing, known)}",
+            f"kubeflow_connectors: {item.id} lacks {', '.join(missing)} in its config.{_suggestion(missing, known)}",
             f"{', '.join(REQUIRED[item.type])}, each a text that is not empty.",
             "add them; a lookup of an environment variable that is not set is empty.",
         )
@@ -149,10 +149,10 @@ def _no_address(names: Sequence[str], access: AccessSettings) -> Problem:
     )
 
 
-def _meant(missing: Sequence[str], known: Mapping[str, str]) -> str:
+def _suggestion(missing: Sequence[str], known: Mapping[str, str]) -> str:
     """A question about the first missing key that resembles a given one."""
     other = known.keys() - {path for paths in REQUIRED.values() for path in paths}
-    return next((found for path in missing if (found := did_you_mean(path, other))), "")
+    return next((meant for path in missing if (meant := did_you_mean(path, other))), "")
 
 
 def _texts(path: str, value: Any) -> Iterator[tuple[str, str]]:

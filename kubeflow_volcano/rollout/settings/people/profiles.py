@@ -282,12 +282,12 @@ def _validate_shares(queue: str, teams: Sequence[Profile]) -> Iterator[Problem]:
 
 def _requests(quota: Amounts) -> dict[str, Decimal]:
     """What the quota admits of each resource, by the names that queues use; the smaller one of two entries."""
-    found: dict[str, Decimal] = {}
+    requests: dict[str, Decimal] = {}
     for name, amount in quota.items():
         resource = name.removeprefix("requests.")
         if resource != name or name in _PLAIN:
-            found[resource] = min(amount, found.get(resource, amount))
-    return found
+            requests[resource] = min(amount, requests.get(resource, amount))
+    return requests
 
 
 def _fields(item: Profile) -> dict[str, Any]:

@@ -91,11 +91,11 @@ def validate_credentials(logins: Iterable[RegistryLogin], mirror: MirrorSettings
 
 def _mirrors(mirror: MirrorSettings) -> set[str]:
     """Hosts that containerd asks in place of registries."""
-    found = {rule.target.partition("/")[0] for rule in mirror.rules}
+    hosts = {rule.target.partition("/")[0] for rule in mirror.rules}
     if mirror.preset:
         known = load_mirror(mirror.preset)
-        found |= {known.prefix, *filter(None, known.hosts.values())}
-    return found
+        hosts |= {known.prefix, *filter(None, known.hosts.values())}
+    return hosts
 
 
 def _is_mirrored(host: str, mirror: MirrorSettings) -> bool:

@@ -50,7 +50,7 @@ class PlacementSettings:
         """The terms of this component alone."""
         return self.components.get(component, Placement())
 
-    def of(self, component: str) -> PlacementSettings:
+    def for_component(self, component: str) -> PlacementSettings:
         """The terms of a component: its own, and those of all where it has none."""
         own = self.own(component)
         return PlacementSettings(

@@ -20,7 +20,7 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.settings.uninstall import UninstallSettings
-from kubeflow_volcano.rollout.stale.held import explain_held
+from kubeflow_volcano.rollout.stale.finalizers import explain_terminating
 from kubeflow_volcano.rollout.state.lock import Lock
 from kubeflow_volcano.rollout.state.store import NAMESPACE
 from kubeflow_volcano.rollout.uninstall.account import Uninstalled, describe_going
@@ -127,12 +127,12 @@ class _Run:
         rules = Rules(
             order=UNINSTALLING,
             patience_seconds=self.settings.wait_seconds,
-            explain=lambda live: explain_held(self.cluster, live, (), variable="uninstall_finalize"),
+            explain=lambda live: explain_terminating(self.cluster, live, (), variable="uninstall_finalize"),
             finalize=self.settings.finalize,
         )
         removal = Removal(self.cluster, self.deadline, self.progress, rules, check=self.check)
         removal.run(objects)
-        done = [outcome.of(self.found.objects[outcome.ref][0]) for outcome in removal.outcomes]
+        done = [outcome.for_component(self.found.objects[outcome.ref][0]) for outcome in removal.outcomes]
         self.outcomes += done
         self.problems += removal.problems
         self.kept += [Kept(ref, "in use", problem.found, problem.todo) for ref, problem in removal.kept.items()]

@@ -72,17 +72,17 @@ class TestJobs:
             pod("low-er-worker-0", node="x", labels={JOB_NAME: "low-er"}),
         )
 
-        assert [item.name for item in found.of("low")] == ["low-worker-0", "low-worker-1"]
-        assert (found.held("low"), found.held("low", "low-er"), found.held()) == (2, 3, 0)
+        assert [item.name for item in found.members_of("low")] == ["low-worker-0", "low-worker-1"]
+        assert (found.placed("low"), found.placed("low", "low-er"), found.placed()) == (2, 3, 0)
 
     def test_those_that_ended_hold_nothing(self) -> None:
-        assert history(member("low-worker-0", node="x", phase="Succeeded")).held("low") == 0
+        assert history(member("low-worker-0", node="x", phase="Succeeded")).placed("low") == 0
 
     def test_the_most_of_any_moment(self) -> None:
         first = member("a-1-worker-0", node="x")
         found = seen(deleted(history(first, member("a-2-worker-0", node="x")), first), member("b-1-worker-0", node="x"))
 
-        assert (found.most_held("a-1", "a-2"), found.held("a-1", "a-2"), found.most_held("b-1")) == (2, 1, 1)
+        assert (found.most_held("a-1", "a-2"), found.placed("a-1", "a-2"), found.most_held("b-1")) == (2, 1, 1)
 
     def test_it_runs_when_every_pod_that_is_there_does(self) -> None:
         one, two = member("low-worker-0", node="x"), member("low-worker-1", node="y")

@@ -37,31 +37,31 @@ def begun(directory: Path, clock: Clock, per_minute: int = 20, most_refusals: in
 
 def test_requests_of_all_nodes_together_keep_to_the_pace(tmp_path: Path, clock: Clock) -> None:
     ledger, other = begun(tmp_path, clock), Ledger(tmp_path / "ledger.json", clock)
-    assert ledger.turn(3) == 0
-    assert other.turn(3) == 9
+    assert ledger.acquire(3) == 0
+    assert other.acquire(3) == 9
     clock.now += 9
-    assert other.turn(3) == 0
+    assert other.acquire(3) == 0
 
 
 def test_requests_that_turn_up_later_are_waited_for_by_the_next(tmp_path: Path, clock: Clock) -> None:
     ledger = begun(tmp_path, clock)
-    ledger.turn(3)
+    ledger.acquire(3)
     ledger.charge(11)
-    assert ledger.turn(3) == pytest.approx(42)
+    assert ledger.acquire(3) == pytest.approx(42)
 
 
 def test_a_registry_of_ones_own_sets_no_pace(tmp_path: Path, clock: Clock) -> None:
     ledger = begun(tmp_path, clock, per_minute=0)
-    assert [ledger.turn(50) for _ in range(5)] == [0] * 5
+    assert [ledger.acquire(50) for _ in range(5)] == [0] * 5
 
 
 def test_after_a_429_all_wait_a_minute_and_go_on_half_as_fast(tmp_path: Path, clock: Clock) -> None:
     ledger = begun(tmp_path, clock)
     assert ledger.add("q.io/c:1", Meaning.RATE_LIMITED, "429")
-    assert ledger.turn(1) == 60
+    assert ledger.acquire(1) == 60
     clock.now += 60
-    assert ledger.turn(1) == 0
-    assert ledger.turn(1) == 6
+    assert ledger.acquire(1) == 0
+    assert ledger.acquire(1) == 6
 
 
 def test_a_refused_image_is_barred_for_all_and_others_are_not(tmp_path: Path, clock: Clock) -> None:
@@ -161,7 +161,7 @@ def test_nothing_is_lost_when_several_processes_write_at_the_same_time(tmp_path:
 def test_it_removes_its_own_files_only(tmp_path: Path, clock: Clock) -> None:
     place = new_place(tmp_path)
     ledger = begun(place.parent, clock)
-    ledger.turn(1)
+    ledger.acquire(1)
     (place.parent / "notes").write_text("of a person")
     ledger.remove()
     assert [path.name for path in place.parent.iterdir()] == ["notes"]

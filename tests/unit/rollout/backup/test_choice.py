@@ -37,12 +37,12 @@ ALL = [str(Ref.of(obj)) for obj in OBJECTS]
 )
 def test_what_is_left_out(entry: str, left_out: list[str]) -> None:
     choice = Choice(exclude=(entry,))
-    assert [name for name in ALL if name not in {str(Ref.of(obj)) for obj in choice.of(OBJECTS)}] == left_out
+    assert [name for name in ALL if name not in {str(Ref.of(obj)) for obj in choice.select(OBJECTS)}] == left_out
     assert [*choice.unknown(OBJECTS)] == []
 
 
 def test_kinds_that_are_chosen_come_without_what_is_left_out() -> None:
-    found = Choice(only=("Workflow",), exclude=("team-b/",)).of(OBJECTS)
+    found = Choice(only=("Workflow",), exclude=("team-b/",)).select(OBJECTS)
     assert [str(Ref.of(obj)) for obj in found] == ["Workflow team-a/run"]
 
 
@@ -58,7 +58,7 @@ def test_kinds_that_are_chosen_come_without_what_is_left_out() -> None:
     ],
 )
 def test_what_fits_nothing_is_named_with_what_is_meant(entry: str, meant: str) -> None:
-    assert len(Choice(exclude=(entry,)).of(OBJECTS)) == len(OBJECTS)
+    assert len(Choice(exclude=(entry,)).select(OBJECTS)) == len(OBJECTS)
     (problem,) = Choice(exclude=(entry,)).unknown(OBJECTS)
     assert repr(entry) in problem.found
     assert f"Did you mean {meant}?" in problem.found if meant else True

@@ -201,7 +201,7 @@ def test_what_a_copy_asked_for_is_waited_for_before_the_next_question(case: Case
     rate = RateLimit(20, case.clock, case.clock.wait)
     case.copy(NAMES[:1], rate=rate)
     before = case.clock.now
-    assert rate.turn()
+    assert rate.acquire()
     assert case.clock.now - before == pytest.approx(36), "12 requests at 20 a minute"
 
 

@@ -96,6 +96,6 @@ def test_a_component_has_its_own_terms_in_place_of_the_general_ones() -> None:
             },
         }
     ).placement
-    assert settings.of("dex") == PlacementSettings(SELECTOR, (TOLERATION,), "low")
-    assert settings.of("katib") == PlacementSettings({}, (TOLERATION,), "high")
+    assert settings.for_component("dex") == PlacementSettings(SELECTOR, (TOLERATION,), "low")
+    assert settings.for_component("katib") == PlacementSettings({}, (TOLERATION,), "high")
     assert not parse({}).placement

@@ -19,7 +19,7 @@ from kubeflow_volcano.validators.core.expectations import Expectations
 from kubeflow_volcano.validators.core.facts import Facts, Unread
 from kubeflow_volcano.validators.core.outcome import CannotJudgeError, Status
 from kubeflow_volcano.validators.subjects.crds import DISCOVERY, INSTANCES
-from kubeflow_volcano.validators.subjects.finalizers import Held
+from kubeflow_volcano.validators.subjects.finalizers import Terminating
 from kubeflow_volcano.validators.subjects.simulation import SIMULATED_WEBHOOKS, SimulatedWebhook
 from kubeflow_volcano.validators.subjects.webhooks import SERVING_CERTIFICATES, configurations, fault
 from tests.samples.certificates import CA, Signer, named, pem, signer
@@ -86,7 +86,7 @@ def test_the_finalizer_of_a_crd_that_is_being_deleted_is_named_with_its_controll
 
 
 def test_objects_that_keep_their_crd_are_named_with_their_finalizers() -> None:
-    left = Held(Ref("scheduling.volcano.sh/v1beta1", "Queue", "", "q"), ("example.com/guard",))
+    left = Terminating(Ref("scheduling.volcano.sh/v1beta1", "Queue", "", "q"), ("example.com/guard",))
     outcome = crds_served(facts(deleted_crd(), crds=EXPECTED, known={INSTANCES: {NAME: (left,)}}))
     assert "Queue q (finalizers example.com/guard)" in outcome.message
     assert "Held by finalizer example.com/guard" in outcome.message

@@ -12,7 +12,7 @@ from kubeflow_volcano.validators.checks.machinery.namespaces import REMAINING, k
 from kubeflow_volcano.validators.core.expectations import Expectations
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.outcome import Status
-from kubeflow_volcano.validators.subjects.finalizers import Held
+from kubeflow_volcano.validators.subjects.finalizers import Terminating
 from tests.samples.facts import facts, instant, obj, ref
 
 EXPECTED = Expectations(kubernetes=MinorRange("1.29", None), namespaces=frozenset({"kubeflow", "kube-system"}))
@@ -41,7 +41,7 @@ def test_namespaces_that_are_active_pass() -> None:
 
 
 def test_one_that_is_stuck_fails_with_what_is_left_in_it() -> None:
-    left = (Held(ref("ConfigMap", "kubeflow/c"), ("example.com/hold",)),)
+    left = (Terminating(ref("ConfigMap", "kubeflow/c"), ("example.com/hold",)),)
     outcome = namespaces_active(known(going(121), known={REMAINING: {"kubeflow": left}}))
     assert (outcome.status, outcome.reason, outcome.because) == (Status.FAIL, "Stuck", ())
     assert "configmaps. has 1 resource instances" in outcome.message
@@ -88,5 +88,5 @@ def test_what_is_left_is_listed_as_far_as_it_may_be(api: Any, *, refused: bool) 
     path = "/api/v1/namespaces/kubeflow/configmaps"
     api.on("GET", path, api.status(403, "Forbidden", "no") if refused else answer)
     found = REMAINING.fetch(api.connect(), known(going(600)))
-    left = Held(Ref("v1", "ConfigMap", "kubeflow", "c"), ("example.com/hold",))
+    left = Terminating(Ref("v1", "ConfigMap", "kubeflow", "c"), ("example.com/hold",))
     assert found == {"kubeflow": () if refused else (left,)}

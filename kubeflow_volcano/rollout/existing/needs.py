@@ -18,10 +18,10 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.foreign import read_yaml
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.progress import Progress
-from kubeflow_volcano.rollout.others.mesh import Found, unfit_mesh
-from kubeflow_volcano.rollout.others.presence import WORKLOADS, absent_component
-from kubeflow_volcano.rollout.others.uses import missing_uses, wrong_modes
-from kubeflow_volcano.rollout.others.volcano import volcano_problems
+from kubeflow_volcano.rollout.existing.mesh import Found, unfit_mesh
+from kubeflow_volcano.rollout.existing.presence import WORKLOADS, absent_component
+from kubeflow_volcano.rollout.existing.uses import missing_uses, wrong_modes
+from kubeflow_volcano.rollout.existing.volcano import volcano_problems
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.text import few
 
@@ -116,14 +116,14 @@ def _unfit(
 
 def _spaces(cluster: Cluster, objects: Iterable[Object]) -> Mapping[str, Object]:
     """Namespaces as they will be: what they have, and the labels that objects to install give them."""
-    found = {item["metadata"]["name"]: item for item in cluster.list("v1", "Namespace").items}
+    spaces = {item["metadata"]["name"]: item for item in cluster.list("v1", "Namespace").items}
     for obj in objects:
         if obj["kind"] == "Namespace":
             name = obj["metadata"]["name"]
-            live = (found.get(name) or {}).get("metadata") or {}
+            live = (spaces.get(name) or {}).get("metadata") or {}
             labels = {**(live.get("labels") or {}), **(obj["metadata"].get("labels") or {})}
-            found[name] = {"kind": "Namespace", "metadata": {"name": name, "labels": labels}}
-    return found
+            spaces[name] = {"kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+    return spaces
 
 
 def _accounts(workloads: Iterable[Object]) -> Iterator[tuple[str, str]]:
@@ -209,13 +209,13 @@ def _missing_providers(cluster: Cluster, existing: Iterable[Component], objects:
             wanted[name].append(str(Ref.of(obj)))
     if istio is None or not wanted:
         return
-    found = [
+    providers = [
         item["name"]
         for each in cluster.list(_MESH.api_version, _MESH.kind, namespace=_MESH.namespace).items
         if each["metadata"]["name"].startswith(_MESH.name)
         for item in (read_yaml((each.get("data") or {}).get("mesh") or "{}") or {}).get("extensionProviders") or ()
     ]
-    for name in sorted(wanted.keys() - {*found}):
+    for name in sorted(wanted.keys() - {*providers}):
         yield Problem(
             f"the mesh has no extension provider {name} ({_MESH}, data.mesh).",
             f"the provider that {few(wanted[name], 3)} names; without it Istio refuses what the policy protects.",

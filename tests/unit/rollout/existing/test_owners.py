@@ -11,8 +11,8 @@ from kubeflow_volcano.cluster.applied_objects import Place
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem
-from kubeflow_volcano.rollout.others.owners import foreign_components, places_of_existing
-from kubeflow_volcano.rollout.others.presence import central_objects
+from kubeflow_volcano.rollout.existing.owners import foreign_components, places_of_existing
+from kubeflow_volcano.rollout.existing.presence import central_objects
 from kubeflow_volcano.rollout.settings.settings import parse
 
 KUBECTL = {"manager": "kubectl-client-side-apply", "operation": "Update"}

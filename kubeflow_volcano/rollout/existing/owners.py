@@ -21,9 +21,9 @@ from kubeflow_volcano.cluster.ownership import owner_of
 from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.rollout.existing.elsewhere import left_behind
+from kubeflow_volcano.rollout.existing.presence import central_objects
 from kubeflow_volcano.rollout.images.rename.rewrite import ImageUse
-from kubeflow_volcano.rollout.others.elsewhere import left_behind
-from kubeflow_volcano.rollout.others.presence import central_objects
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.state.inventory import read_inventory
 from kubeflow_volcano.text import few
@@ -60,8 +60,8 @@ def brought_uids(cluster: Cluster) -> frozenset[str]:
     Raises:
         ApiError: the record cannot be read.
     """
-    found = read_inventory(cluster).values()
-    return frozenset(uid for item in found for refs in (item.objects, *item.left.values()) for uid in refs.values())
+    brought = read_inventory(cluster).values()
+    return frozenset(uid for item in brought for refs in (item.objects, *item.left.values()) for uid in refs.values())
 
 
 def foreign_components(
@@ -148,10 +148,10 @@ def _live(cluster: Cluster, refs: Iterable[Ref]) -> Mapping[Ref, Object]:
             }
         return {}
 
-    found: dict[Ref, Object] = {}
+    live: dict[Ref, Object] = {}
     for answer in in_parallel(look, sorted({ref[:3] for ref in refs}), _PARALLEL):
-        found |= answer
-    return found
+        live |= answer
+    return live
 
 
 def _version(cluster: Cluster, part: Component, theirs: Mapping[Ref, Object]) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from kubeflow_volcano.catalog import read
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.rollout.others.uses import missing_uses, wrong_modes
+from kubeflow_volcano.rollout.existing.uses import missing_uses, wrong_modes
 
 RELEASE = read.load_release("1.9.1")
 SERVICE = Ref("v1", "Service", "istio-system", "istio-ingressgateway")

@@ -38,17 +38,17 @@ def volcano_problems(cluster: Cluster, settings: Settings) -> Iterator[Problem]:
             "install or upgrade it as its owner does, or remove volcano from kubeflow_existing.",
         )
     namespace = settings.volcano_namespace
-    found = find_schedulers(cluster, namespace)
-    if len(found) == 1:
-        yield from _of_scheduler(cluster, settings, found[0])
+    schedulers = find_schedulers(cluster, namespace)
+    if len(schedulers) == 1:
+        yield from _of_scheduler(cluster, settings, schedulers[0])
         return
-    places = ", ".join(str(Ref.of(item)) for item in found)
+    places = ", ".join(str(Ref.of(item)) for item in schedulers)
     where = f" in namespace {namespace}" if namespace else ""
     yield Problem(
-        f"{_NAMED} has {len(found)} schedulers{where}{': ' if found else ''}{places}.",
+        f"{_NAMED} has {len(schedulers)} schedulers{where}{': ' if schedulers else ''}{places}.",
         "one Deployment with the label app=volcano-scheduler, or named volcano-scheduler in volcano_namespace.",
         "set volcano_namespace to the namespace of the one that schedules training jobs."
-        if found or not namespace
+        if schedulers or not namespace
         else "correct volcano_namespace, or remove it: the scheduler is found by its label.",
     )
 

@@ -107,10 +107,10 @@ def wrong_modes(
     for mode in modes():
         users = [user for user in mode.users if user in parts and not _is_spared(mode.unless, parts[user])]
         if mode.component in names and users:
-            found = _setting(cluster, mode)
-            if found != mode.value:
+            setting = _setting(cluster, mode)
+            if setting != mode.value:
                 yield Problem(
-                    f"{names[mode.component].title}, which kubeflow_existing names, has {mode.keys[0]}: {found} in "
+                    f"{names[mode.component].title}, which kubeflow_existing names, has {mode.keys[0]}: {setting} in "
                     f"{mode.config_map}.",
                     f"{mode.value}: {mode.why} ({', '.join(users)}).",
                     f"set {mode.keys[0]} there to {mode.value} as its owner does, or leave out {', '.join(users)} with "

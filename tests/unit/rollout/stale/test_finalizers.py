@@ -9,7 +9,7 @@ import pytest
 
 from kubeflow_volcano.catalog import read
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.rollout.stale.held import controller_of, explain_held
+from kubeflow_volcano.rollout.stale.finalizers import controller_of, explain_terminating
 
 PARTS = tuple(read.load_release("1.9.1").components.values())
 EXPERIMENT = Ref("kubeflow.org/v1beta1", "Experiment", "n", "e")
@@ -38,7 +38,7 @@ def live(ref: Ref, *finalizers: str, **more: Any) -> Object:
 
 def explained(obj: Object, *others: Object, variable: str = "") -> str:
     api: Any = Api(*others)
-    return str(explain_held(api, obj, PARTS, variable=variable))
+    return str(explain_terminating(api, obj, PARTS, variable=variable))
 
 
 @pytest.mark.parametrize(

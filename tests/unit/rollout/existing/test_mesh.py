@@ -10,7 +10,7 @@ import pytest
 
 from kubeflow_volcano.cluster.mesh import Mesh
 from kubeflow_volcano.cluster.objects import Object
-from kubeflow_volcano.rollout.others.mesh import Found, unfit_mesh
+from kubeflow_volcano.rollout.existing.mesh import Found, unfit_mesh
 
 BOTH = {"app": "istio-ingressgateway", "istio": "ingressgateway"}
 

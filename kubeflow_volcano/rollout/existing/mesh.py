@@ -161,8 +161,8 @@ def _asks(space: Object) -> bool:
 def _revisions(hook: Webhook) -> Iterator[str]:
     """The revisions that its selectors name."""
     selector = hook.text.get("namespaceSelector") or {}
-    if found := (selector.get("matchLabels") or {}).get("istio.io/rev"):
-        yield found
+    if revision := (selector.get("matchLabels") or {}).get("istio.io/rev"):
+        yield revision
     for rule in selector.get("matchExpressions") or ():
         if rule["key"] == "istio.io/rev" and rule["operator"] == "In":
             yield from rule["values"]

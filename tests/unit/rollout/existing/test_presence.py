@@ -9,7 +9,7 @@ from kubeflow_volcano.catalog import read
 from kubeflow_volcano.cluster.api.client import Listing
 from kubeflow_volcano.cluster.api.errors import NotServed
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.rollout.others.presence import absent_component, central_objects
+from kubeflow_volcano.rollout.existing.presence import absent_component, central_objects
 
 RELEASE = read.load_release("1.9.1")
 ADMISSION = "admissionregistration.k8s.io/v1"

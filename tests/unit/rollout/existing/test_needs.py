@@ -12,7 +12,7 @@ from kubeflow_volcano.cluster.api.client import Listing
 from kubeflow_volcano.cluster.api.discovery import Resource
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import silent
-from kubeflow_volcano.rollout.others import needs
+from kubeflow_volcano.rollout.existing import needs
 from kubeflow_volcano.rollout.settings.settings import parse
 
 ADMISSION = "admissionregistration.k8s.io/v1"

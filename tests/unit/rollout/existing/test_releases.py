@@ -14,9 +14,9 @@ from kubeflow_volcano.cluster.mesh import INJECTION, SELECTING, Mesh, selector_o
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.desired import render_upstream
-from kubeflow_volcano.rollout.others.mesh import Found, unfit_mesh
-from kubeflow_volcano.rollout.others.presence import WORKLOADS
-from kubeflow_volcano.rollout.others.uses import missing_uses, wrong_modes
+from kubeflow_volcano.rollout.existing.mesh import Found, unfit_mesh
+from kubeflow_volcano.rollout.existing.presence import WORKLOADS
+from kubeflow_volcano.rollout.existing.uses import missing_uses, wrong_modes
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from tests.archives import REMOTE_BASES, file_beside, needed_archive
 

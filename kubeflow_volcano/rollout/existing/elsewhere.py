@@ -98,8 +98,8 @@ def _is_same_program(live: Object, declared: Object, originals: Mapping[str, str
 
 
 def _containers(workload: Object) -> list[Object]:
-    found: list[Object] = workload["spec"]["template"]["spec"]["containers"]
-    return found
+    containers: list[Object] = workload["spec"]["template"]["spec"]["containers"]
+    return containers
 
 
 def _starts(live: Object, declared: Object, upstream: ImageName) -> bool:
@@ -130,7 +130,7 @@ def _around(
     bindings = [
         Ref.of(obj)
         for obj in cluster.list("rbac.authorization.k8s.io/v1", "ClusterRoleBinding").items
-        if (found := {*_accounts(obj)}) and found <= theirs and Ref.of(obj) not in declared
+        if (accounts := {*_accounts(obj)}) and accounts <= theirs and Ref.of(obj) not in declared
     ]
     ending, marks = {Ref.of(obj) for obj in workloads}, {mark_of(obj) for obj in workloads}
     idle = [

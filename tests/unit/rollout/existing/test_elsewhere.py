@@ -9,7 +9,7 @@ import pytest
 from kubeflow_volcano.cluster.api.client import Listing
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem
-from kubeflow_volcano.rollout.others.elsewhere import left_behind
+from kubeflow_volcano.rollout.existing.elsewhere import left_behind
 from kubeflow_volcano.rollout.settings.settings import parse
 
 APPS, RBAC = "apps/v1", "rbac.authorization.k8s.io/v1"

@@ -16,13 +16,15 @@ from kubeflow_volcano.cluster.stored_versions import storage_version
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.text import few
 
-__all__ = ["controller_of", "explain_held"]
+__all__ = ["controller_of", "explain_terminating"]
 
 _OF_NAMESPACES = "kubernetes"
 """The finalizer in the spec of every namespace: it goes when the contents are gone."""
 
 
-def explain_held(cluster: Cluster, live: Object, components: Iterable[Component], *, variable: str = "") -> Problem:
+def explain_terminating(
+    cluster: Cluster, live: Object, components: Iterable[Component], *, variable: str = ""
+) -> Problem:
     """The object, its finalizers, the controller that should act and how it is, and the command that ends it by hand.
 
     `variable` names the setting that strips finalizers of named objects, where the run has one.
