@@ -122,5 +122,5 @@ def _roots(id_: str, outcomes: Mapping[str, Outcome]) -> tuple[str, ...]:
 
 def _demoted(outcome: Outcome, owners: tuple[str, ...]) -> Outcome:
     message = f"consequence of {', '.join(owners)}: {outcome.message}"
-    bare = replace(outcome, todo="", commands=(), changes=())
+    bare = replace(outcome, todo="", commands=(), changes=(), findings=())
     return replace(bare, status=Status.SKIP, reason=REASON, message=message, because=owners)

@@ -12,6 +12,7 @@ from kubeflow_volcano.cluster.objects import Ref
 __all__ = [
     "CannotJudgeError",
     "Cause",
+    "Finding",
     "Outcome",
     "Severity",
     "Status",
@@ -50,6 +51,21 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Finding:
+    """Objects with one remedy: what was found at each, in their order, and what to do about all of them.
+
+    `owners` says whose each is if it is not the release's, as a sentence; else it is empty.
+    """
+
+    objects: tuple[Ref, ...]
+    found: tuple[str, ...]
+    owners: tuple[str, ...]
+    todo: str
+    commands: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What a check found. `reason` is a stable CamelCase word for programs, `message` a sentence for people.
 
@@ -59,6 +75,7 @@ class Outcome:
     `refuted_by` names checks that find out by experiment what this outcome only infers: it passes if one of them does.
     `commands` only look; `changes` change the cluster or a host, and done as they are, they remove the cause.
     `evidence` maps a file name to text that is written beside the report (logs, listings).
+    `findings` are message, todo, commands and changes once more, object by object, where several remedies differ.
     """
 
     status: Status
@@ -74,6 +91,7 @@ class Outcome:
     because: tuple[Cause, ...] = ()
     breaks: tuple[Ref, ...] = ()
     refuted_by: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
 
 def passed(message: str, *, objects: Sequence[Ref], observed: Mapping[str, Any] | None = None) -> Outcome:
@@ -88,36 +106,11 @@ def passed(message: str, *, objects: Sequence[Ref], observed: Mapping[str, Any] 
 
 
 def _negative(status: Status) -> Callable[..., Outcome]:
-    def make(
-        reason: str,
-        message: str,
-        *,
-        todo: str,
-        expected: str = "",
-        observed: Mapping[str, Any] | None = None,
-        objects: Sequence[Ref] = (),
-        commands: Sequence[str] = (),
-        changes: Sequence[str] = (),
-        evidence: Mapping[str, str] | None = None,
-        because: Sequence[Cause] = (),
-        breaks: Sequence[Ref] = (),
-        refuted_by: Sequence[str] = (),
-    ) -> Outcome:
-        return Outcome(
-            status,
-            reason,
-            message,
-            expected,
-            observed or {},
-            tuple(objects),
-            todo,
-            tuple(commands),
-            tuple(changes),
-            evidence or {},
-            tuple(because),
-            tuple(breaks),
-            tuple(refuted_by),
-        )
+    def make(reason: str, message: str, *, todo: str, expected: str = "", **more: Any) -> Outcome:
+        given: dict[str, Any] = {
+            key: value if isinstance(value, Mapping) else tuple(value) for key, value in more.items() if value
+        }
+        return Outcome(status, reason, message, expected, todo=todo, **given)
 
     return make
 

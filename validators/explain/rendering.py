@@ -11,7 +11,7 @@ from kubeflow_volcano.validators.core.facts import Unread
 from kubeflow_volcano.validators.core.safe import safe
 from kubeflow_volcano.validators.explain.model import Explanation, Finding, Situation, State
 from kubeflow_volcano.validators.language.catalog import ENGLISH
-from kubeflow_volcano.validators.language.speaking import counted, padded, say, speaking, translated
+from kubeflow_volcano.validators.language.speaking import counted, padded, say, speaking, translated, wrapped
 
 __all__ = [
     "document",
@@ -23,7 +23,6 @@ __all__ = [
     "unread_lines",
 ]
 
-_WIDTH = 110
 _MOST_LINES = 20
 _LONGEST = 400
 _MOST_EVENTS, _MOST_MESSAGES = 3, 6
@@ -129,7 +128,7 @@ def _head(explanation: Mapping[str, Any]) -> Iterator[str]:
         queue=say(", queue {queue}", queue=gang["queue"]) if gang["queue"] else "",
         **{key: pods[key] for key in ("wanted", "made", "placed", "running")},
     )
-    yield _wrapped(numbers, "  ", 0)
+    yield wrapped(numbers, "  ", 2)
 
 
 def finding_lines(findings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -140,9 +139,9 @@ def finding_lines(findings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield ""
         yield f"{f'{number}.' if item['blocks'] else '-'} {item['reason']}"
         for word, key in (("Found", "found"), ("Needed", "needed"), ("Do", "todo")):
-            yield _wrapped(f"{padded(say(word) + say(': '), 8)}{translated(item[key])}", "   ", 8)
+            yield wrapped(translated(item[key]), f"   {padded(say(word) + say(': '), 8)}", 11)
         details = item["details"]
-        yield from (_wrapped(translated(line), "     ", 2) for line in details[:_MOST_LINES])
+        yield from (wrapped(translated(line), "     ", 7) for line in details[:_MOST_LINES])
         if len(details) > _MOST_LINES:
             more = counted(len(details) - _MOST_LINES, "more line")
             yield f"     {say('… and {lines} (--json prints all)', lines=more)}"
@@ -155,7 +154,7 @@ def _rest(explanation: Mapping[str, Any]) -> Iterator[str]:
         yield ""
         yield say("Last messages of schedulers and controllers:")
         for line in explanation["last_words"]:
-            yield _wrapped(textwrap.shorten(line, _LONGEST, placeholder=" …"), "  ", 2)
+            yield wrapped(textwrap.shorten(line, _LONGEST, placeholder=" …"), "  ", 4)
     if explanation["unread"]:
         yield ""
         yield say("Not read, so there may be more causes:")
@@ -166,16 +165,5 @@ def unread_lines(unread: Iterable[Mapping[str, str]]) -> Iterator[str]:
     """What could not be read, each with what to do."""
     for item in unread:
         first, *rest = item["todo"].splitlines() or [""]
-        yield _wrapped(f"{translated(item['message'])} {translated(first)}", "  ", 2)
+        yield wrapped(f"{translated(item['message'])} {translated(first)}", "  ", 4)
         yield from (f"    {line}" for line in rest)
-
-
-def _wrapped(text: str, indent: str, hang: int) -> str:
-    return textwrap.fill(
-        text,
-        _WIDTH,
-        initial_indent=indent,
-        subsequent_indent=indent + " " * hang,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )

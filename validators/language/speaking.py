@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from shutil import get_terminal_size
 from typing import Any
 from unicodedata import east_asian_width
 
@@ -12,8 +14,11 @@ from kubeflow_volcano.text import counted as counted_in_english
 from kubeflow_volcano.validators.language.catalog import ENGLISH, LANGUAGES, catalog_of
 from kubeflow_volcano.validators.language.translation import translate
 
-__all__ = ["counted", "is_english", "padded", "paragraphs", "say", "speaking", "tag", "translated"]
+__all__ = ["counted", "is_english", "padded", "paragraphs", "say", "speaking", "tag", "translated", "wrapped"]
 
+_WIDTH = 100
+_PIECES = re.compile(r"[\u2e80-\u9fff\uff00-\uffef]|[^\s\u2e80-\u9fff\uff00-\uffef]+ ?| ")
+"""Words, and Chinese characters, between which a line may end."""
 _LANGUAGE: ContextVar[str] = ContextVar("language", default=ENGLISH)
 
 
@@ -52,8 +57,28 @@ def paragraphs(text: str) -> str:
 
 def padded(text: str, width: int) -> str:
     """The text with spaces after it, up to that many columns of a terminal; Chinese characters take two each."""
-    columns = sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
-    return text + " " * (width - columns)
+    return text + " " * (width - _columns(text))
+
+
+def wrapped(text: str, first: str = "", hang: int = 0, width: int | None = None) -> str:
+    """The text in lines of at most `width` columns, or of the terminal's; words longer than that stay whole.
+
+    Args:
+        text: its white space is that between words.
+        first: what the first line begins with.
+        hang: with how many spaces the following lines begin.
+        width: in columns; None asks the terminal (or the environment variable COLUMNS), and is 100 where there is none.
+    """
+    lines, width = [first], width or get_terminal_size((_WIDTH, 0)).columns
+    for word in _PIECES.findall(" ".join(text.split())):
+        if _columns(lines[-1] + word.rstrip()) > width and lines[-1].strip() and len(lines[-1]) > hang:
+            lines.append(" " * hang)
+        lines[-1] += word
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _columns(text: str) -> int:
+    return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
 def is_english() -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kubeflow_volcano.validators.language.catalog import ENGLISH
-from kubeflow_volcano.validators.language.speaking import counted, padded, say, speaking
+from kubeflow_volcano.validators.language.speaking import counted, padded, say, speaking, wrapped
 from kubeflow_volcano.validators.report.clusters import describe_cluster, describe_verdicts
 from kubeflow_volcano.validators.report.summary import (
     ATTENTION,
@@ -15,10 +15,14 @@ from kubeflow_volcano.validators.report.summary import (
     attention,
     changes,
     counts,
+    findings,
     gpus,
+    name_of,
     number_of_nodes,
     rollout,
+    said,
     simulation,
+    skip_reasons,
 )
 from kubeflow_volcano.validators.report.wording import in_words, in_words_of_clusters
 
@@ -26,8 +30,9 @@ __all__ = ["render", "render_clusters"]
 
 _COLOURS = {"fail": "31", "error": "35", "warn": "33", "skip": "2", "pass": "32", "incomplete": "35"}
 _BEST_FIRST = ("pass", "warn", "incomplete", "fail")
-_LONGEST_LINE, _LONGEST_SKIP = 600, 160
-_MOST_COMMANDS = 3
+_LONGEST_TEXT = 600
+_INDENT = 17
+_MOST_COMMANDS = _MOST_FINDINGS = 3
 
 
 def render(
@@ -41,25 +46,25 @@ def render(
 def _lines(document: Mapping[str, Any], *, colour: bool) -> list[str]:
     summary = document["summary"]
     lines = [_head(document), _verdict(summary["verdict"], counts(summary), colour=colour)]
-    lines.extend(_skips(document))
+    if reasons := skip_reasons(summary):
+        lines.append(wrapped(reasons, f" {MARKS['skip']} {_number('skipped', summary['skip'])}{say(': ')}", 3))
     cleanup = "" if "hosts" in document else _cleanup(document)
     lines.append(_paint(f" {MARKS['pass']} {_number('passed', summary['pass'])}", "pass", colour=colour) + cleanup)
     lines.extend(_comparison(document["baseline"]))
     if note := simulation(document):
-        lines.append(note)
+        lines.append(wrapped(note))
     if problems := rollout(document):
-        lines.append(f" ! {problems}")
+        lines.append(wrapped(problems, " ! ", 3))
     if retries := document["run"]["retries"]:
         words = "retried: {requests} after transient API server errors."
         lines.append(say(words, requests=counted(retries, "request")))
     if devices := gpus(document):
-        lines.append(f"{say('GPUs')}{say(': ')}{_one_line(devices)}")
+        lines.append(wrapped(devices, f"{say('GPUs')}{say(': ')}", 3))
     for items in _worst_last(attention(document), lambda items: items[0]["status"]):
-        first, message, *rest = _finding(items, colour=colour)
         ids = " ".join(item["id"] for item in affected(document, items))
-        lines += [first, message, *([_part("affects", ids)] if ids else []), *rest]
+        lines.extend(_finding(items, colour=colour, affects=ids))
     left = document["cleanup"]["left"]
-    return lines + [say(" ! left behind: {object} ({why})", object=_object(item), why=item["why"]) for item in left]
+    return lines + [say(" ! left behind: {object} ({why})", object=name_of(item), why=item["why"]) for item in left]
 
 
 def render_clusters(
@@ -78,8 +83,8 @@ def _lines_of_clusters(document: Mapping[str, Any], *, colour: bool) -> list[str
         lines.extend(_cluster(item, colour=colour))
     lines.extend(say("same cluster: {names}", names=", ".join(names)) for names in document["same_cluster"])
     for row in _worst_last(document["attention"], lambda row: row["status"]):
-        first, *rest = _finding([{**row, **check} for check in row["checks"]], colour=colour)
-        lines += [first, _part("on", ", ".join(row["clusters"])), *rest]
+        checks = [{**row, **check} for check in row["checks"]]
+        lines.extend(_finding(checks, colour=colour, on=", ".join(row["clusters"])))
     return lines
 
 
@@ -92,12 +97,12 @@ def _whole(lines: Sequence[str], files: Mapping[str, str]) -> str:
 
 
 def _verdict(verdict: str, words: str, *, colour: bool) -> str:
-    return _paint(f"{say(verdict).upper()}  {words}", verdict, colour=colour)
+    return _paint(wrapped(words, f"{say(verdict).upper()}  ", 3), verdict, colour=colour)
 
 
 def _head(document: Mapping[str, Any]) -> str:
     run, cluster = document["run"], document["cluster"]
-    rest = f"Kubeflow {run['release']}  {counted(document['summary']['planned'], 'check')}  {run['duration_s']:.0f} s"
+    rest = f"Kubeflow {run['release']}, {counted(document['summary']['planned'], 'check')}, {run['duration_s']:.0f} s"
     if hosts := document.get("hosts"):
         where = say(
             "preflight: {answered} of {asked} hosts answered ({systems}), {version}",
@@ -109,62 +114,59 @@ def _head(document: Mapping[str, Any]) -> str:
     else:
         known = (cluster["server_version"] or say("not reached"), number_of_nodes(cluster), *cluster["os"])
         where = say("cluster {origin} ({versions})", origin=cluster["origin"], versions=", ".join(known))
-    return f"kubeflow-volcano {run['tool']}  {where}  {rest}"
+    return wrapped(f"kubeflow-volcano {run['tool']}, {where}, {rest}", hang=3)
 
 
 def _cluster(item: Mapping[str, Any], *, colour: bool) -> Iterator[str]:
     how = f": {counts(item['summary'])}, {item['run']['duration_s']:.0f} s" if item["summary"] else ""
     verdict = item["verdict"]
     yield _paint(f" {MARKS[verdict]} {item['name']}  {describe_cluster(item)}{how}", verdict, colour=colour)
-    yield from (f"       {_one_line(text)}" for text in item["problems"])
+    yield from (wrapped(text, " " * 7, 7) for text in item["problems"])
     if item["left_behind"]:
         yield f"       {say('left behind: {objects}', objects=counted(item['left_behind'], 'probe object'))}"
     if item["run"] and item["run"]["interrupted"]:
         yield f"       {say('the run was interrupted')}"
 
 
-def _finding(items: Sequence[Mapping[str, Any]], *, colour: bool) -> list[str]:
-    """Lines of one finding, of one check or of several with the same message: found, needed, do."""
+def _finding(items: Sequence[Mapping[str, Any]], *, colour: bool, affects: str = "", on: str = "") -> Iterator[str]:
+    """Lines of what one check found, or several with the same message: found, needed, do.
+
+    `affects` are ids of checks that are skipped because of it, `on` names of clusters.
+    """
     item, status = items[0], items[0]["status"]
     names = f"{item['id']:<3} {item['slug']}  {item['title']}"
     if len(items) > 1:
         names = say("{number} checks: {ids}", number=len(items), ids=" ".join(each["id"] for each in items))
-    lines = [_paint(f" {MARKS[status]} {names}", status, colour=colour)]
-    lines.append(_part("found", item["message"]))
-    if item["expected"] and len(items) == 1:
-        lines.append(_part("needed", item["expected"]))
-    if item["remediation"]["text"]:
-        lines.append(_part("do", item["remediation"]["text"]))
-    for word, key in (("look", "commands"), ("change", "changes")):
-        commands = item["remediation"][key][:_MOST_COMMANDS]
-        lines.extend(_part(word, f"$ {command}") for command in commands)
-    return lines
+    yield _paint(wrapped(names, f" {MARKS[status]} ", 7), status, colour=colour)
+    yield from _part("on", on)
+    needed = item["expected"] if len(items) == 1 else ""
+    every = findings(item)
+    for finding in every[:_MOST_FINDINGS]:
+        for number, text in enumerate(said(finding)):
+            yield from _part("" if number else "found", text)
+        yield from _part("needed", needed)
+        yield from _part("do", finding["todo"])
+        for word, key in (("look", "commands"), ("change", "changes")):
+            yield from (f"{_label(word)}$ {command}" for command in finding[key][:_MOST_COMMANDS])
+        needed = ""
+    if len(every) > _MOST_FINDINGS:
+        yield from _part("", say("and {number} more in the report", number=len(every) - _MOST_FINDINGS))
+    yield from _part("affects", affects)
 
 
-def _part(word: str, text: str) -> str:
-    """One line of a finding, such as `found`, with its text in a column of its own."""
-    return f"       {padded(say(word), 10)}{_one_line(text)}"
+def _part(word: str, text: str) -> Iterator[str]:
+    """Lines of a part of a finding, such as `found`, with its text in a column of its own; none without a text."""
+    if text:
+        cut = text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 1]}…"
+        yield wrapped(cut, _label(word), _INDENT)
+
+
+def _label(word: str) -> str:
+    return padded(f"       {say(word) if word else ''}", _INDENT)
 
 
 def _number(word: str, number: int) -> str:
     return say(f"{{number}} {word}", number=number)
-
-
-def _skips(document: Mapping[str, Any]) -> list[str]:
-    """One line for each reason, with all checks that were skipped for it."""
-    groups: dict[str, list[Mapping[str, Any]]] = {}
-    for item in document["checks"]:
-        if item["status"] == "skip":
-            groups.setdefault(item["message"], []).append(item)
-    return [
-        f" {MARKS['skip']} {_names(items)}  {_one_line(message, _LONGEST_SKIP)}" for message, items in groups.items()
-    ]
-
-
-def _names(items: list[Mapping[str, Any]]) -> str:
-    if len(items) == 1:
-        return f"{items[0]['id']:<3} {items[0]['slug']}"
-    return " ".join(item["id"] for item in items)
 
 
 def _comparison(baseline: Mapping[str, Any] | None) -> list[str]:
@@ -172,15 +174,9 @@ def _comparison(baseline: Mapping[str, Any] | None) -> list[str]:
         return []
     found = "; ".join(f"{words}: {', '.join(names)}" for words, names in changes(baseline).items())
     where = say(" of another cluster") if baseline["same_cluster"] is False else ""
-    return [
-        say(
-            "compared with run {run} of {started}{where}: {found}",
-            run=baseline["run"],
-            started=baseline["started"],
-            where=where,
-            found=found or say("no finding in either"),
-        )
-    ]
+    words = "compared with run {run} of {started}{where}: {found}"
+    run, started, what = baseline["run"], baseline["started"], found or say("no finding in either")
+    return [wrapped(say(words, run=run, started=started, where=where, found=what), hang=3)]
 
 
 def _cleanup(document: Mapping[str, Any]) -> str:
@@ -189,16 +185,6 @@ def _cleanup(document: Mapping[str, Any]) -> str:
     swept = say(", {leftovers} of earlier runs removed", leftovers=leftovers) if cleanup["swept"] else ""
     words = "  cleanup: {removed} of {created} probe objects removed{swept}"
     return say(words, removed=cleanup["removed"], created=cleanup["created"], swept=swept)
-
-
-def _object(item: Mapping[str, str]) -> str:
-    return f"{item['kind']} {item['namespace']}{'/' if item['namespace'] else ''}{item['name']}"
-
-
-def _one_line(text: str, longest: int = _LONGEST_LINE) -> str:
-    """The text in one line, cut to `longest` characters."""
-    flat = " ".join(text.split())
-    return flat if len(flat) <= longest else flat[: longest - 1] + "…"
 
 
 def _paint(text: str, status: str, *, colour: bool) -> str:

@@ -17,6 +17,7 @@ from kubeflow_volcano.problems import Exit, Problem
 from kubeflow_volcano.validators.core.check import natural
 from kubeflow_volcano.validators.core.consequences import REASON
 from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import Finding
 from kubeflow_volcano.validators.core.resources import NODES, PODS
 from kubeflow_volcano.validators.core.results import Result, Summary, summarise, worst
 from kubeflow_volcano.validators.core.safe import LONGEST_EVIDENCE, safe, text
@@ -219,9 +220,21 @@ def _check(result: Result, stem: str) -> dict[str, Any]:
             "about": check.remedy,
             "url": f"{MANUAL}#{anchor(check.id, check.slug)}",
         },
+        "findings": [_finding(item) for item in outcome.findings],
         "evidence": sorted(_evidence(result, stem)),
         "duration_s": round(result.seconds, 3),
         "started": _time(result.started),
+    }
+
+
+def _finding(item: Finding) -> dict[str, Any]:
+    return {
+        "objects": [_object(ref) for ref in item.objects[:_MOST_OBJECTS]],
+        "found": [text(found) for found in item.found[:_MOST_OBJECTS]],
+        "owners": [text(owner) for owner in item.owners[:_MOST_OBJECTS]],
+        "todo": text(item.todo),
+        "commands": [text(command) for command in item.commands[:_MOST_OBJECTS]],
+        "changes": [text(command) for command in item.changes[:_MOST_OBJECTS]],
     }
 
 

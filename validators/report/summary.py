@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kubeflow_volcano.validators.language.speaking import counted, say
+from kubeflow_volcano.validators.language.speaking import counted, say, translated
 
 __all__ = [
     "ATTENTION",
@@ -16,9 +16,12 @@ __all__ = [
     "attention",
     "changes",
     "counts",
+    "findings",
     "gpus",
+    "name_of",
     "number_of_nodes",
     "rollout",
+    "said",
     "simulation",
     "skip_reasons",
     "words",
@@ -31,6 +34,7 @@ WORDS = {"fail": "failed", "error": "not evaluated", "warn": "warnings", "pass":
 ATTENTION = ("fail", "error", "warn")
 """Statuses that need attention, the worst first."""
 
+_MOST_TEXTS = 3
 _CHANGES = {"new": "new", "still": "still there", "unjudged": "not evaluated this time", "fixed": "fixed"}
 
 
@@ -64,6 +68,33 @@ def affected(document: Mapping[str, Any], causes: Iterable[Mapping[str, Any]]) -
     while more := {item["id"] for item in document["checks"] if not ids.isdisjoint(item["because"])} - ids:
         ids |= more
     return [item for item in document["checks"] if item["id"] in ids and item["because"]]
+
+
+def findings(item: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What a check found, one for each remedy."""
+    remedy = item["remediation"]
+    whole = {"objects": [], "found": [item["message"]], "owners": [""], "todo": remedy["text"]}
+    return item.get("findings") or [{**whole, "commands": remedy["commands"], "changes": remedy["changes"]}]
+
+
+def said(finding: Mapping[str, Any]) -> list[str]:
+    """The texts of a finding: what was found at its first objects, and the names of the others.
+
+    An owner that all have is named once.
+    """
+    rest = finding["objects"][_MOST_TEXTS:]
+    names = ", ".join(map(name_of, rest))
+    more = [translated(f"And {len(rest)} more: {names}.")] if rest else []
+    owners = {*finding["owners"]}
+    common = owners.pop() if len(owners) == 1 else ""
+    pairs = zip(finding["found"][:_MOST_TEXTS], finding["owners"], strict=False)
+    texts = [text if common else f"{text} {owner}".rstrip() for text, owner in pairs]
+    return [*texts, *more, *([common] if common else [])]
+
+
+def name_of(item: Mapping[str, str]) -> str:
+    """An object of a document in words: `Pod ada/train-0`."""
+    return f"{item['kind']} {item['namespace']}{'/' if item['namespace'] else ''}{item['name']}"
 
 
 def gpus(document: Mapping[str, Any]) -> str:

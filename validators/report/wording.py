@@ -65,6 +65,7 @@ def _check(item: _Data) -> _Data:
         "observed": observed,
         "waived": waived and {**waived, **_texts(waived, "message")},
         "remediation": _remediation(item["remediation"]),
+        "findings": [{**row, **_texts(row, "found", "owners", "todo")} for row in item.get("findings", ())],
     }
 
 

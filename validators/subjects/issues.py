@@ -6,7 +6,7 @@ one check reports it: the pod's (A6, C6, C7 or C8). The others name that check i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -15,7 +15,7 @@ from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.text import few
 from kubeflow_volcano.validators.core.facts import Facts
-from kubeflow_volcano.validators.core.outcome import Cause, Outcome, Status, failed, passed, skipped, warned
+from kubeflow_volcano.validators.core.outcome import Cause, Finding, Outcome, Status, failed, passed, skipped, warned
 
 __all__ = ["Issue", "age", "created", "judged", "verdict"]
 
@@ -45,6 +45,8 @@ class Issue:
     """Commands that remove the cause."""
     looks: tuple[str, ...] = ()
     """Commands that show more of it, beside a description of the object."""
+    owner: str = ""
+    """Whose the object is if it is not the release's, as a sentence; else empty."""
 
 
 @lru_cache(maxsize=32)  # the kinds of one run; most checks go through all pods
@@ -87,6 +89,7 @@ def verdict(issues: Iterable[Issue], looked_at: Sequence[Ref], *, claim: str, ex
             else skipped("NoObjects", "there are no objects of this kind.")
         )
     make = failed if worst[0].status is Status.FAIL else warned
+    findings = tuple(_findings(worst))
     caused = all(item.because for item in worst)
     return make(
         worst[0].reason,
@@ -94,34 +97,47 @@ def verdict(issues: Iterable[Issue], looked_at: Sequence[Ref], *, claim: str, ex
         expected=expected,
         observed={str(item.ref): item.reason for item in worst},
         objects=tuple(item.ref for item in worst),
-        todo=_remedies(worst),
-        commands=tuple(
-            dict.fromkeys(
-                command for item in worst if item.reason != "Missing" for command in (_look(item.ref), *item.looks)
-            )
-        ),
-        changes=tuple(dict.fromkeys(command for item in worst for command in item.changes)),
+        todo=_remedies(findings),
+        commands=_commands(worst),
+        changes=_changes(worst),
         evidence={f"{item.ref.namespace}_{item.ref.name}.log": item.evidence for item in worst if item.evidence},
         because=tuple(dict.fromkeys(cause for item in worst for cause in item.because)) if caused else (),
         breaks=tuple(dict.fromkeys(ref for item in worst for ref in item.breaks)),
+        findings=findings,
     )
 
 
-def _remedies(issues: Sequence[Issue]) -> str:
-    """What to do; where that differs, each with the objects that it is for."""
-    by_todo: dict[str, list[Ref]] = {}
+def _findings(issues: Sequence[Issue]) -> Iterator[Finding]:
+    """The issues with the same remedy as one, in the order of their first."""
+    groups: dict[str, list[Issue]] = {}
     for item in issues:
-        if item.todo:
-            by_todo.setdefault(item.todo, []).append(item.ref)
-    if len(by_todo) <= 1:
-        return " ".join(by_todo)
-    return " ".join(f"For {few(list(map(str, refs)), _MOST_SHOWN)}: {todo}" for todo, refs in by_todo.items())
+        groups.setdefault(item.todo, []).append(item)
+    for todo, items in groups.items():
+        refs, texts, owners = zip(*((item.ref, item.message, item.owner) for item in items), strict=True)
+        yield Finding(refs, texts, owners, todo, _commands(items), _changes(items))
+
+
+def _commands(issues: Iterable[Issue]) -> tuple[str, ...]:
+    there = (item for item in issues if item.reason != "Missing")
+    return tuple(dict.fromkeys(command for item in there for command in (_look(item.ref), *item.looks)))
+
+
+def _changes(issues: Iterable[Issue]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(command for item in issues for command in item.changes))
+
+
+def _remedies(findings: Iterable[Finding]) -> str:
+    """What to do; where that differs, each with the objects that it is for."""
+    remedies = [item for item in findings if item.todo]
+    if len(remedies) <= 1:
+        return " ".join(item.todo for item in remedies)
+    return " ".join(f"For {few([*map(str, item.objects)], _MOST_SHOWN)}: {item.todo}" for item in remedies)
 
 
 def _describe(issues: Sequence[Issue]) -> str:
     more = len(issues) - _MOST_SHOWN
     rest = f" And {more} more: {', '.join(str(item.ref) for item in issues[_MOST_SHOWN:])}." if more > 0 else ""
-    return " ".join(item.message for item in issues[:_MOST_SHOWN]) + rest
+    return " ".join(f"{item.message} {item.owner}".rstrip() for item in issues[:_MOST_SHOWN]) + rest
 
 
 def _look(ref: Ref) -> str:

@@ -79,10 +79,9 @@ def as_owned(issue: Issue, obj: Object, facts: Facts) -> Issue:
     owner = user_of(obj, facts)
     if not owner:
         return issue
-    message = f"{issue.message} It belongs to {owner}, not to release {facts.expectations.release}."
-    return replace(
-        issue, status=Status.WARN, gravity=issue.status, message=message, todo=f"let the owner know: {issue.todo}"
-    )
+    belongs = f"It belongs to {owner}, not to release {facts.expectations.release}."
+    todo = f"let the owner know: {issue.todo}"
+    return replace(issue, status=Status.WARN, gravity=issue.status, owner=belongs, todo=todo)
 
 
 def _chain(obj: Object, facts: Facts) -> Iterator[Ref]:

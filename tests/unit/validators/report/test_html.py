@@ -148,10 +148,10 @@ def test_a_finding_names_the_checks_that_it_affects_and_they_follow_it() -> None
     (section,) = re.findall(r'<section id="attention".*?</section>', text, re.DOTALL)
     caused = {id_: item for id_, item in checks.items() if item["because"]}
     assert caused
-    rows = section.split("<li>")[1:]
+    cards = section.split("<article")[1:]
     for id_, item in caused.items():
-        (row,) = [row for row in rows if f'href="#{item["because"][0]}"' in row.partition("affected")[0]] or [""]
-        assert f'href="#{id_}"' in row.partition("affected")[2], id_
+        (card,) = [card for card in cards if f'href="#{item["because"][0]}"' in card.partition("affects")[0]] or [""]
+        assert f'href="#{id_}"' in card.partition("affects")[2], id_
 
 
 def test_gpus_are_counted_by_kind() -> None:

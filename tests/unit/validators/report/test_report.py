@@ -17,7 +17,7 @@ from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.remains import Cleanup, Tracked
 from kubeflow_volcano.problems import Exit
 from kubeflow_volcano.validators.checks import CHECKS
-from kubeflow_volcano.validators.core.outcome import Outcome, Status, failed, passed, skipped
+from kubeflow_volcano.validators.core.outcome import Finding, Outcome, Status, failed, passed, skipped
 from kubeflow_volcano.validators.core.results import Result
 from kubeflow_volcano.validators.core.safe import LONGEST_EVIDENCE, safe, text
 from kubeflow_volcano.validators.report import console, files, html, markdown
@@ -105,11 +105,34 @@ def test_webhooks_that_the_rehearsal_answers_are_counted_on_the_console_and_name
     assert "| MutatingWebhookConfiguration | hook-29 | 2 |" in markdown.render(document)
 
 
-def test_checks_that_are_skipped_for_one_reason_share_a_line() -> None:
-    document = report(*(skipped("NotExpected", "no Trainer") for _ in range(3))).as_dict()
-    (line,) = [line for line in console.render(document, {}).splitlines() if line.startswith(" -")]
-    assert line.split()[-2:] == ["no", "Trainer"]
-    assert all(check.id in line for check in CHECKS[:3])
+def test_skipped_checks_are_counted_by_reason_before_the_findings() -> None:
+    document = report(*(skipped("NotExpected", "no Trainer") for _ in range(3)), outcome("fail")).as_dict()
+    marks = [line.split()[:2] for line in console.render(document, {}).splitlines() if line.startswith((" -", " ✗"))]
+    assert marks == [["-", "3"], ["✗", CHECKS[3].id]]
+
+
+@pytest.mark.parametrize("columns", [60, 200])
+def test_lines_of_the_console_end_where_the_terminal_does(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    long = Outcome(Status.FAIL, "Bad", "this pod waits " * 20, todo="mend it " * 20, commands=("kubectl x " * 20,))
+    lines = console.render(report(long).as_dict(), {}).splitlines()
+    assert max(len(line) for line in lines if "$" not in line) in range(columns - 15, columns + 1)
+    assert any(line.endswith("kubectl x " * 20) for line in lines)
+
+
+def test_each_remedy_stands_beside_the_objects_that_it_is_for() -> None:
+    refs = [Ref("v1", "Pod", "a", f"p{number}") for number in range(6)]
+    findings = (
+        Finding(tuple(refs[:5]), tuple(f"{ref} is bad." for ref in refs[:5]), ("It is Ada's.",) * 5, "mend it"),
+        Finding((refs[5],), (f"{refs[5]} is worse.",), ("",), "replace it", ("kubectl look",)),
+    )
+    bad = Outcome(Status.FAIL, "Bad", "flat", todo="flat", objects=tuple(refs), findings=findings)
+    lines = [line.split(maxsplit=1) for line in console.render(report(bad).as_dict(), {}).splitlines()]
+    words = [first for first, *_ in lines if first in {"found", "do", "look"}]
+    assert words == ["found", "do", "found", "do", "look"]
+    text = " ".join(word for line in lines for word in line)
+    assert (text.count("Ada"), text.count("flat")) == (1, 0)
+    assert all(ref.name in text for ref in refs)
 
 
 def test_the_console_says_found_needed_and_do_failures_last() -> None:
@@ -133,7 +156,7 @@ def test_the_console_and_the_markdown_say_what_became_of_earlier_findings() -> N
     document = report(*(outcome(status) for status in ("pass", "warn", "fail")), baseline=before).as_dict()
     first, second, third = (f"{item.id} {item.slug}" for item in CHECKS[:3])
     shown = console.render(document, {})
-    assert f"new: {third}; still there: {second}; fixed: {first}" in shown
+    assert f"new: {third}; still there: {second}; fixed: {first}" in " ".join(shown.split())
     rendered = markdown.render(document)
     for told in (f"- new: {third}", f"- still there: {second}", f"- fixed: {first}"):
         assert told in rendered

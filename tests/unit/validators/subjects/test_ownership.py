@@ -46,8 +46,8 @@ def notebook(namespace: str) -> tuple[Object, Object]:
 def test_a_notebooks_missing_image_is_a_warning_that_names_its_owner() -> None:
     (found,) = pods.issues(facts(PROFILE, *notebook("alice")))
     assert (found.check, found.status, found.gravity) == ("A6", Status.WARN, Status.FAIL)
-    assert "Notebook" in found.message
-    assert "alice@example.com" in found.message
+    assert "Notebook" in found.owner
+    assert "alice@example.com" in found.owner
 
 
 def test_a_notebook_in_the_releases_namespace_is_its_authors_too() -> None:
