@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from kubeflow_volcano.validators.checks.operator.common import OPERATOR_ACCESS
 from kubeflow_volcano.validators.core.expectations import SCHEDULER, Expectations
 from kubeflow_volcano.validators.core.facts import Facts, Unread
 from kubeflow_volcano.validators.explain.creation.refusals import ADMISSION
-from kubeflow_volcano.validators.explain.kinds import KINDS
+from kubeflow_volcano.validators.explain.kinds import KINDS, Kind, foreign
 from kubeflow_volcano.validators.explain.model import GROUP_NAME, Explanation
 from kubeflow_volcano.validators.explain.reading.queries import KINDS_READ
 from kubeflow_volcano.validators.explain.reading.situation import assemble
@@ -86,11 +86,12 @@ def explained(
     access: Mapping[str, Mapping[str, bool]] | None = None,
     scheduler: Ref = SCHEDULER,
     admission: Mapping[str, Answer] | None = None,
+    between: Collection[str] = (),
 ) -> Explanation:
     """The explanation of a job in a healthy cluster with these objects; `without` are names of what is taken out.
 
     `access` is what accounts of controllers may do, by component; what is not told they may. `admission` is how dry
-    runs of pods were refused, by role.
+    runs of pods were refused, by role; `between` are UIDs of what a job of another kind owns, and which own its pods.
     """
     objects = [item for item in healthy() if item["metadata"]["name"] not in without]
     objects += [item for item in around if item is not job]
@@ -113,7 +114,8 @@ def explained(
             DISCOVERY: {"scheduling.volcano.sh/v1beta1": frozenset(served)},
         },
     )
-    found = assemble(KINDS[job["kind"]], job, facts)
+    kind = KINDS.get(job["kind"]) or Kind(job["apiVersion"], job["kind"], f"{job['kind'].lower()}s", foreign)
+    found = assemble(kind, job, facts, between)
     return explain(replace(found, facts=replace(facts, found={**facts.found, POD_NOTES: notes or {}})))
 
 

@@ -114,7 +114,12 @@ def _explain(command: argparse.ArgumentParser) -> None:
     command.add_argument("words", nargs="+", metavar="CHECK", help="id, slug, family letter or family name")
     codes = "exit code 1: something blocks it, 3: not everything could be read"
     job = command.add_argument_group("explain job", codes)
-    _text(job, "--kind", "KIND", "needed if several jobs have the name: TFJob, vcjob, PodGroup …")
+    _text(
+        job,
+        "--kind",
+        "KIND",
+        "needed if several jobs have the name (TFJob, vcjob, PodGroup …), and for other kinds: rayjobs, statefulsets …",
+    )
     manifest = command.add_argument_group("explain manifest", f"FILE: YAML, or - for standard input; {codes}")
     _flag(manifest, "--offline", "ask no cluster, and judge by the files alone")
     _flag(manifest, "--fix", "print the corrected manifests; what was found goes to standard error")

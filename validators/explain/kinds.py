@@ -6,7 +6,7 @@ pkg/apis/trainer/v1alpha1/trainjob_types.go of trainer v2.1.0, pkg/apis/batch/v1
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS
@@ -17,7 +17,7 @@ from kubeflow_volcano.validators.core.resources import CLUSTER_RUNTIMES
 from kubeflow_volcano.validators.explain.model import Job, Role
 from kubeflow_volcano.validators.subjects.issues import created
 
-__all__ = ["JOBSETS", "KINDS", "QUEUE", "RUNTIMES", "Kind", "runtime_of"]
+__all__ = ["JOBSETS", "KINDS", "QUEUE", "RUNTIMES", "Kind", "foreign", "runtime_of"]
 
 QUEUE = "scheduling.volcano.sh/queue-name"
 """Annotation with which the spec of a TrainJob or the template of its runtime names a queue."""
@@ -141,6 +141,38 @@ def _replicated(item: Object, trainjob: Object | None) -> Role:
     count = _count(item.get("replicas")) * _count(job.get("parallelism"))
     nodes = ((trainjob or {}).get("trainer") or {}).get("numNodes")
     return Role(item["name"], int(nodes) if nodes and item["name"] == "node" else count, job["template"])
+
+
+def foreign(obj: Object, _facts: Facts) -> Job:
+    """A job of any other kind, with a role for each pod template in its spec; of other forms only its pods tell."""
+    spec = obj.get("spec") or {}
+    policy = spec.get("runPolicy") or {}
+    return Job(
+        ref=Ref.of(obj),
+        uid=obj["metadata"]["uid"],
+        created=created(obj),
+        roles=tuple(_templates(spec, "", 1)),
+        suspended=bool(spec.get("suspend") or (isinstance(policy, Mapping) and policy.get("suspend"))),
+        foreign=True,
+    )
+
+
+def _templates(value: object, name: str, times: int) -> Iterator[Role]:
+    """A role for each `template` of a pod, which its neighbours `replicas` or `parallelism` multiply."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _templates(item, name, times)
+    if not isinstance(value, Mapping):
+        return
+    name = str(value.get("groupName") or value.get("name") or name)
+    count = value.get("replicas", value.get("parallelism"))
+    times *= count if isinstance(count, int) else 1
+    for key, item in value.items():
+        pod = item.get("spec") if key == "template" and isinstance(item, Mapping) else None
+        if isinstance(pod, Mapping) and pod.get("containers"):
+            yield Role(name, times, item)
+        else:
+            yield from _templates(item, name if key in {"template", "spec"} else key, times)
 
 
 def _group(obj: Object, _facts: Facts) -> Job:

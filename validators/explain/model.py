@@ -69,7 +69,7 @@ class Job:
     """A job of any kind. `min_available` and `queue` are those of its own spec: None and empty where it sets none.
 
     `groups` are the possible names of its PodGroup, the likeliest first. `later` are the roles whose pods are created
-    only when pods of other roles are running or have ended.
+    only when pods of other roles are running or have ended. Of a `foreign` kind nothing but its pods is known.
     """
 
     ref: Ref
@@ -82,6 +82,12 @@ class Job:
     suspended: bool = False
     groups: tuple[str, ...] = ()
     later: frozenset[str] = frozenset()
+    foreign: bool = False
+
+    @property
+    def family(self) -> str:
+        """API group of its kind where it is known how that makes its pods and PodGroup; else empty."""
+        return "" if self.foreign else self.ref.group
 
     @property
     def wanted(self) -> int:
@@ -127,7 +133,7 @@ class Situation:
         if self.group:
             return int(self.group["spec"].get("minMember") or 1)
         # Without a gang, a job of steps waits for the pods of the steps that have begun.
-        steps = max(self.job.initial, len(self.pods)) if self.job.later else self.job.wanted
+        steps = max(self.job.initial, len(self.pods)) if self.job.later or self.job.foreign else self.job.wanted
         return self.job.min_available or steps
 
     @property
@@ -157,9 +163,10 @@ class Situation:
             if kind in _ENDS and condition.get("status") == "True":
                 return _ENDS[kind], str(condition.get("message") or condition.get("reason") or "no message")
         status = self.obj.get("status") or {}
-        phase = str(status.get("phase") or (status.get("state") or {}).get("phase"))
+        state = status["state"] if isinstance(status.get("state"), Mapping) else {}
+        phase = str(status.get("phase") or state.get("phase"))
         if phase in _ENDS:
-            return _ENDS[phase], str((status.get("state") or {}).get("message") or f"phase {phase}")
+            return _ENDS[phase], str(state.get("message") or f"phase {phase}")
         return None
 
     @property

@@ -104,18 +104,18 @@ def _conditions(obj: Object) -> dict[str, Object]:
 
 def _suffixes(job: Job, obj: Object) -> Iterator[str]:
     """What the controller puts behind the job's name, in the names of its Services: the longest of each role."""
-    if job.ref.group == "batch.volcano.sh":
+    if job.family == "batch.volcano.sh":
         if _WITH_SERVICE & set(obj["spec"].get("plugins") or {}):
             yield ""
-    elif job.ref.group == "kubeflow.org" and job.ref.kind != "MPIJob":
+    elif job.family == "kubeflow.org" and job.ref.kind != "MPIJob":
         yield from (f"-{role.name.lower()}-{role.replicas - 1}" for role in job.roles if role.replicas > 0)
 
 
 def _kinds(job: Job, obj: Object) -> tuple[str, ...]:
     """What its controller must be allowed to create beside pods, as `plural.group`."""
-    if job.ref.group == "kubeflow.org":
+    if job.family == "kubeflow.org":
         of_mpi = ("configmaps", "serviceaccounts", "roles.rbac.authorization.k8s.io")
         return (*of_mpi, "rolebindings.rbac.authorization.k8s.io") if job.ref.kind == "MPIJob" else ("services",)
-    plugins = set((obj.get("spec") or {}).get("plugins") or {}) if job.ref.group == "batch.volcano.sh" else set()
+    plugins = set((obj.get("spec") or {}).get("plugins") or {}) if job.family == "batch.volcano.sh" else set()
     services = ("services", "configmaps") if plugins & _WITH_SERVICE else ()
     return (*services, *(("secrets",) if plugins & {"ssh", "mpi"} else ()))

@@ -80,7 +80,7 @@ def controllers(situation: Situation) -> Iterator[Finding]:
     job = situation.job
     if job.roles and len(situation.pods) >= job.wanted:
         return
-    for item in controllers_of(job.ref.group, situation.facts.expectations.scheduler):
+    for item in controllers_of(job.family, situation.facts.expectations.scheduler):
         if found := down(item.ref, situation):
             yield found
 
@@ -114,7 +114,7 @@ def down(ref: Ref, situation: Situation) -> Finding | None:
 def missing_permissions(situation: Situation, kind: str) -> Iterator[Finding]:
     """Controllers whose account may not create `kind`, given as `plural.group`, for the job."""
     facts, space = situation.facts, situation.job.ref.namespace
-    for item in controllers_of(situation.job.ref.group, facts.expectations.scheduler):
+    for item in controllers_of(situation.job.family, facts.expectations.scheduler):
         if kind not in item.kinds:
             continue
         answers = facts.read(OPERATOR_ACCESS).get(item.component, {})

@@ -31,7 +31,7 @@ def is_coscheduled(situation: Situation) -> bool:
     """Whether scheduler-plugins schedules the job's gang, by its PodGroup or else by the operator's arguments."""
     if situation.group:
         return Ref.of(situation.group).api_version == SCHEDULER_PLUGINS.api_version
-    if situation.job.ref.group != TRAINING.job_group:
+    if situation.job.family != TRAINING.job_group:
         return False
     operator = situation.facts.get("deployments.apps", TRAINING.ref.namespace, TRAINING.ref.name)
     if operator is None or named_by(operator) is not SCHEDULER_PLUGINS:

@@ -44,16 +44,16 @@ def podgroup(situation: Situation) -> Iterator[Finding]:
         if spec_refusal(situation) is None:
             yield from _missing(situation)
         return
-    if job.ref.group == TRAINING.job_group and is_for_single_pods(group):
+    if job.family == TRAINING.job_group and is_for_single_pods(group):
         yield from _operator_flags(situation, f"Volcano created {situation.group_ref} for single pods")
     if job.roles and situation.minimum > job.wanted > 0:
         yield too_high_minimum(situation)
     elif job.later and len(situation.pods) < situation.minimum and situation.minimum > job.initial:
-        of_trainer = job.ref.group == TRAINER.job_group
+        of_trainer = job.family == TRAINER.job_group
         yield trainjobs.needs_itself(situation) if of_trainer else _needs_itself(situation)
     elif not job.roles and len(situation.pods) < situation.minimum:
         yield not_enough_pods(situation, VOLCANO)
-    if job.ref.group == TRAINING.job_group and situation.phase == "Inqueue" and not situation.pods:
+    if job.family == TRAINING.job_group and situation.phase == "Inqueue" and not situation.pods:
         yield from _missed_by_operator(situation)
 
 
@@ -107,19 +107,19 @@ def _missing(situation: Situation) -> Iterator[Finding]:
                 blocks=not situation.pods,
             )
         return
-    if job.ref.group == TRAINING.job_group:
+    if job.family == TRAINING.job_group:
         off = yield from _operator_flags(situation, "the job has no PodGroup")
         if _operator(situation) and not off:
             yield from _not_created(situation, TRAINING.ref)
-    elif job.ref.group == TRAINER.job_group and trainjobs.has_gang_policy(situation):
+    elif job.family == TRAINER.job_group and trainjobs.has_gang_policy(situation):
         yield from _not_created(situation, TRAINER.ref)
-    elif job.ref.group == _VOLCANO_JOBS:
+    elif job.family == _VOLCANO_JOBS:
         yield from _not_created(situation, controllers_of(_VOLCANO_JOBS, situation.facts.expectations.scheduler)[0].ref)
 
 
 def _is_gang_expected(situation: Situation) -> bool:
     """Whether the controller of the job is configured to create gangs; assumed where its configuration is unknown."""
-    if situation.job.ref.group == TRAINER.job_group:
+    if situation.job.family == TRAINER.job_group:
         return trainjobs.has_gang_policy(situation)
     return all(reason not in {"GangOff", "GangOther"} for reason, _ in _wrong_flags(situation)[0])
 
@@ -130,7 +130,7 @@ def _operator(situation: Situation) -> Object | None:
 
 def _wrong_flags(situation: Situation) -> tuple[tuple[tuple[str, str], ...], GangEra | None]:
     """Reason and text of each wrong gang flag of the training operator, and what its version requires."""
-    deployment = _operator(situation) if situation.job.ref.group == TRAINING.job_group else None
+    deployment = _operator(situation) if situation.job.family == TRAINING.job_group else None
     if deployment is None:
         return (), None
     container = container_of(deployment)

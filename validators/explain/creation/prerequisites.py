@@ -61,7 +61,7 @@ def refused_spec(situation: Situation) -> Iterator[Finding]:
     """The operator itself refuses the job's spec, and says so in an event; it creates nothing."""
     if event := spec_refusal(situation):
         names = {role.name for role in situation.job.roles}
-        launcher = situation.job.ref.kind == "MPIJob" and "Launcher" not in names
+        launcher = situation.job.family and situation.job.ref.kind == "MPIJob" and "Launcher" not in names
         yield finding(
             "SpecInvalid",
             f"the operator refuses the spec of {event.ref}: {event.message.rstrip('.')}.",

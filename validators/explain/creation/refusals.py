@@ -164,7 +164,7 @@ def _lacks_group(situation: Situation) -> bool:
 
 
 def _controllers(situation: Situation) -> tuple[Controller, ...]:
-    return controllers_of(situation.job.ref.group, situation.facts.expectations.scheduler)
+    return controllers_of(situation.job.family, situation.facts.expectations.scheduler)
 
 
 def _classify(message: str) -> tuple[str, str]:
@@ -188,7 +188,8 @@ def _not_tried_again(event: Event, past: str, situation: Situation) -> Finding:
     ref = situation.job.ref
     owners = [item.ref for item in _controllers(situation) if "pods" in item.kinds]
     changes = [restart(item) for item in owners]
-    if ref.group == "kubeflow.org" or (ref.group == "trainer.kubeflow.org" and not _is_of_pod(event)):
+    family = situation.job.family
+    if family == "kubeflow.org" or (family == "trainer.kubeflow.org" and not _is_of_pod(event)):
         changes = [look_again(ref)]
     return finding(
         "NotTriedAgain",

@@ -25,7 +25,7 @@ __all__ = ["has_gang_policy", "jobset", "needs_itself", "runtime"]
 def runtime(situation: Situation) -> Iterator[Finding]:
     """The runtime of a TrainJob is missing, or does not create gangs."""
     job = situation.job
-    if job.ref.group != TRAINER.job_group:
+    if job.family != TRAINER.job_group:
         return
     named = situation.obj["spec"]["runtimeRef"]
     kind = named.get("kind", "ClusterTrainingRuntime")
@@ -74,7 +74,7 @@ def has_gang_policy(situation: Situation) -> bool:
 def jobset(situation: Situation) -> Iterator[Finding]:
     """The TrainJob has a runtime but no JobSet, or the JobSet of its name has another owner."""
     job = situation.job
-    if job.ref.group != TRAINER.job_group or (job.roles and len(situation.pods) >= job.wanted):
+    if job.family != TRAINER.job_group or (job.roles and len(situation.pods) >= job.wanted):
         return
     if any(down(item.ref, situation) for item in CONTROLLERS[TRAINER.job_group]):
         return

@@ -77,7 +77,7 @@ def to_create(situation: Situation) -> tuple[Object, ...]:
     if situation.group is None:
         found.append(_object(*PODGROUP, situation, {}))
     jobsets = situation.facts.objects.get(JOBSETS, ())
-    if job.ref.group == "trainer.kubeflow.org" and all(item["metadata"]["name"] != job.ref.name for item in jobsets):
+    if job.family == "trainer.kubeflow.org" and all(item["metadata"]["name"] != job.ref.name for item in jobsets):
         found.append(_object(*JOBSET, situation, {}))
     return tuple(found)
 
@@ -109,7 +109,7 @@ def _pod_labels(situation: Situation) -> dict[str, str]:
         "kubeflow.org": {"training.kubeflow.org/job-name": ref.name},
         "trainer.kubeflow.org": {"jobset.sigs.k8s.io/jobset-name": ref.name},
         "batch.volcano.sh": {"volcano.sh/job-name": ref.name},
-    }.get(ref.group, {})
+    }.get(situation.job.family, {})
 
 
 def _object(api_version: str, kind: str, situation: Situation, labels: dict[str, str]) -> Object:

@@ -117,7 +117,7 @@ def _todo(about: Situation, rules: Sequence[str], claims: Sequence[str], closed:
 
 
 def _ways_to_request_less(about: Situation) -> str:
-    if about.job.ref.group == "trainer.kubeflow.org":
+    if about.job.family == "trainer.kubeflow.org":
         return "recreate it with fewer nodes (trainer.numNodes) or less for each (trainer.resourcesPerNode)"
     return "fewer replicas, smaller requests, or a lower minAvailable"
 

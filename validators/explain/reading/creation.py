@@ -110,7 +110,7 @@ def _with_permissions(cluster: Cluster, situation: Situation) -> Situation:
     """The API server's answers about what the accounts of existing controllers may do."""
     facts = situation.facts
     access: dict[str, Mapping[str, bool]] = {}
-    for item in controllers_of(situation.job.ref.group, facts.expectations.scheduler):
+    for item in controllers_of(situation.job.family, facts.expectations.scheduler):
         if "deployments.apps" in facts.unread or not facts.get("deployments.apps", item.ref.namespace, item.ref.name):
             continue
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from http import HTTPStatus
 
@@ -23,9 +23,10 @@ from kubeflow_volcano.validators.core.facts import Facts, Unread
 from kubeflow_volcano.validators.core.resources import CLUSTER_RUNTIMES, DEPLOYMENTS
 from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.explain.creation.controllers import controllers_of
-from kubeflow_volcano.validators.explain.kinds import JOBSETS, KINDS, RUNTIMES, Kind
+from kubeflow_volcano.validators.explain.kinds import JOBSETS, KINDS, RUNTIMES, Kind, foreign
 from kubeflow_volcano.validators.explain.model import Event, Situation, State, is_for_single_pods
 from kubeflow_volcano.validators.explain.reading import creation
+from kubeflow_volcano.validators.explain.reading.ownership import between, kinds_named
 from kubeflow_volcano.validators.explain.reading.queries import KINDS_READ, Query, list_objects
 from kubeflow_volcano.validators.explain.scheduling.volcano import PODGROUPS
 from kubeflow_volcano.validators.subjects.crds import DISCOVERY
@@ -99,7 +100,12 @@ def read_situation(cluster: Cluster, namespace: str, name: str, kind: str = "") 
             LEASES: leases_of(cluster, objects["deployments.apps"]),
         },
     )
-    found = assemble(chosen, obj, facts)
+    owners: set[str] = set()
+    if chosen.read is foreign:
+        beside = [pod for pod in objects["pods"] if pod["metadata"]["namespace"] == namespace]
+        owners, untold = between(cluster, obj["metadata"]["uid"], beside)
+        unread |= untold
+    found = assemble(chosen, obj, facts, owners)
     if found.state is State.WAITING or (found.state is State.STARTED and len(found.pods) < found.job.wanted):
         found = creation.with_admission(cluster, found)
     unready = [pod for pod in found.placed if assess_pod(pod).state not in {Readiness.READY, Readiness.SKIP}]
@@ -110,26 +116,21 @@ def read_situation(cluster: Cluster, namespace: str, name: str, kind: str = "") 
 def _find(cluster: Cluster, namespace: str, name: str, word: str) -> tuple[Kind, Object]:
     """The kind that has an object of that name, and the object."""
     kinds = {key.lower(): item for key, item in KINDS.items()} | {"vcjob": KINDS["Job"]}
-    if word and word.lower() not in kinds:
-        raise InvalidInput(Problem(f"--kind {word}.", f"one of {', '.join([*KINDS, 'vcjob'])}.", "correct or omit it."))
-    asked = (kinds[word.lower()],) if word else tuple(KINDS.values())
-    found: list[tuple[Kind, Object]] = []
-    denied: list[ApiError] = []
-    for item in asked:
-        try:
-            obj = cluster.get(Ref(item.api_version, item.kind, namespace, name))
-        except ApiError as error:
-            if error.status != HTTPStatus.FORBIDDEN:
-                raise
-            denied.append(error)
-            continue
-        if obj:
-            found.append((item, obj))
+    known = kinds.get(word.lower())
+    asked = ((known,) if known else kinds_named(cluster, word)) if word else tuple(KINDS.values())
+    if not asked:
+        needed = f"one of {', '.join([*KINDS, 'vcjob'])}, or another kind that the API server serves."
+        raise InvalidInput(Problem(f"--kind {word}.", needed, "correct or omit it."))
+    found, denied = _having(cluster, asked, namespace, name)
+    if known and not found:  # another group or version may have a kind of this name: MPIJob v2beta1
+        found, more = _having(cluster, kinds_named(cluster, word), namespace, name)
+        denied += more
     jobs = [pair for pair in found if pair[0].kind != PODGROUP[1]] or found
     if len(jobs) == 1:
         return jobs[0]
     if jobs:
-        several = ", ".join(name for name, item in KINDS.items() if any(item is kind for kind, _ in jobs))
+        keys = {item: key for key, item in KINDS.items()}
+        several = ", ".join(keys.get(item, item.resource) for item, _ in jobs)
         raise InvalidInput(
             Problem(f"several jobs are named {namespace}/{name}: {several}.", "one of them.", "add --kind KIND.")
         )
@@ -145,8 +146,27 @@ def _find(cluster: Cluster, namespace: str, name: str, word: str) -> tuple[Kind,
     )
 
 
+def _having(
+    cluster: Cluster, kinds: Iterable[Kind], namespace: str, name: str
+) -> tuple[list[tuple[Kind, Object]], list[ApiError]]:
+    """The kinds that have an object of that name, each with it, and the refusals of those that may not be read."""
+    found: list[tuple[Kind, Object]] = []
+    denied: list[ApiError] = []
+    for item in kinds:
+        try:
+            obj = cluster.get(Ref(item.api_version, item.kind, namespace, name))
+        except ApiError as error:
+            if error.status != HTTPStatus.FORBIDDEN:
+                raise
+            denied.append(error)
+            continue
+        if obj:
+            found.append((item, obj))
+    return found, denied
+
+
 def _queries(kind: Kind, namespace: str, scheduler: Ref = SCHEDULER) -> tuple[Query, ...]:
-    group = kind.api_version.rpartition("/")[0]
+    group = "" if kind.read is foreign else kind.api_version.rpartition("/")[0]
     of_kind = [Query(item, namespace) for item in _OF_TRAINJOBS] + [Query(CLUSTER_RUNTIMES)]
     spaces = {scheduler.namespace, *(item.ref.namespace for item in controllers_of(group, scheduler))}
     return (
@@ -158,10 +178,13 @@ def _queries(kind: Kind, namespace: str, scheduler: Ref = SCHEDULER) -> tuple[Qu
     )
 
 
-def assemble(kind: Kind, obj: Object, facts: Facts) -> Situation:
-    """The job with its PodGroup, its pods and the events about them."""
+def assemble(kind: Kind, obj: Object, facts: Facts, between: Collection[str] = ()) -> Situation:
+    """The job with its PodGroup, its pods and the events about them.
+
+    `between` are UIDs of what stands between a job of another kind and its pods.
+    """
     job = kind.read(obj, facts)
-    owners = {job.uid} | {item["metadata"]["uid"] for item in _jobs_of(obj, facts)}
+    owners = {job.uid, *between} | {item["metadata"]["uid"] for item in _jobs_of(obj, facts)}
     space = job.ref.namespace
     beside = [pod for pod in facts.objects["pods"] if pod["metadata"]["namespace"] == space]
     own = [pod for pod in beside if _is_owned(pod, owners)]

@@ -112,7 +112,7 @@ def minimum(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
         yield from _bare_minimum(manifest, facts)
     if job is None or not job.roles:
         return
-    field = "spec.minAvailable" if job.ref.group == "batch.volcano.sh" else "minAvailable of schedulingPolicy"
+    field = "spec.minAvailable" if job.family == "batch.volcano.sh" else "minAvailable of schedulingPolicy"
     if (job.min_available or 0) > job.wanted:
         yield flaw(
             "MinMemberTooHigh",
@@ -121,7 +121,7 @@ def minimum(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
             todo="lower the minimum, or raise the replicas.",
             words=["minAvailable", "total replicas"],
         )
-    for task in (manifest.obj["spec"].get("tasks") or ()) if job.ref.group == "batch.volcano.sh" else ():
+    for task in (manifest.obj["spec"].get("tasks") or ()) if job.family == "batch.volcano.sh" else ():
         if (task.get("minAvailable") or 0) > task.get("replicas", 0):
             yield flaw(
                 "MinMemberTooHigh",
