@@ -19,7 +19,7 @@ from gang_demo.show import page
 from kubeflow_volcano.catalog import document
 from kubeflow_volcano.validators.cli import manual
 from kubeflow_volcano.validators.report.document import MANUAL
-from tests import arguments, variables
+from tests import arguments, messages, variables
 from tests.pages.copies import translated_pages
 from tests.places import ROOT
 from tests.recorded import verdicts
@@ -70,6 +70,7 @@ GENERATORS: Sequence[Callable[[], Texts]] = (
     _checks,
     _catalog,
     _scenarios,
+    messages.generated,
     translated_pages,
     verdicts.generated,
 )

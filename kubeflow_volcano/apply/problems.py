@@ -63,21 +63,21 @@ _FIELD = re.compile(r"(?:: |^- )(\.\S.*)$", re.MULTILINE)
 
 
 Explain = Callable[[Readiness], tuple[str, str]]
-"""Cause and remedy, a sentence each, of a container whose image cannot be used; both empty where they are not known."""
+"""Cause and remedy, a sentence each, of an object that is not ready; both empty where they are not known."""
 
 
 def unexplained(_answer: Readiness) -> tuple[str, str]:
-    """Nothing is known of what a message about an image means."""
+    """Nothing is known of what a message means."""
     return "", ""
 
 
 def not_ready(title: str, answer: Readiness, deadline: Deadline, explain: Explain = unexplained) -> Problem:
     """The problem of an object that did not become ready, with the cause that the cluster reports."""
-    cause = ""
-    if answer.reason in BAD_IMAGE_REASONS:
-        cause, remedy = explain(answer)
-        known = "correct the image's name, mirror or pull secret so that nodes can pull it, and run again."
-        todo = f"{remedy} Then run again." if remedy else known
+    cause, remedy = explain(answer)
+    if remedy:
+        todo = f"{remedy} Then run again."
+    elif answer.reason in BAD_IMAGE_REASONS:
+        todo = "correct the image's name, mirror or pull secret so that nodes can pull it, and run again."
     elif answer.reason in {"CrashLoopBackOff", "OOMKilled", "Failed", "BackoffLimitExceeded"}:
         todo = "read the log of that container (kubectl logs --previous), remove the cause, and run again."
     else:

@@ -15,7 +15,7 @@ from kubeflow_volcano.catalog.symptoms.read import recognise
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.cluster.readiness import Readiness
+from kubeflow_volcano.cluster.readiness import BAD_IMAGE_REASONS, Readiness
 from kubeflow_volcano.cluster.watch.waiting import wait_ready
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
@@ -228,9 +228,18 @@ def engine_for(
     )
 
 
+_PLACES_OF = {
+    **dict.fromkeys(BAD_IMAGE_REASONS, ("pull",)),
+    "CreateContainerError": ("create",),
+    **dict.fromkeys(("CrashLoopBackOff", "OOMKilled", "Failed", "BackoffLimitExceeded"), ("exit",)),
+}
+"""Where messages are looked for in the table of symptoms, by the reason of an object that is not ready."""
+
+
 def _explained(answer: Readiness) -> tuple[str, str]:
-    """Cause and remedy of a message about an image, by the table of symptoms that checks of the cluster read, too."""
-    symptom = recognise(answer.message, "create" if answer.reason == "CreateContainerError" else "pull")
+    """Cause and remedy of what a cluster says of an object, by the table of symptoms that its checks read, too."""
+    known = (recognise(answer.message, place) for place in _PLACES_OF.get(answer.reason, ("condition", "scheduler")))
+    symptom = next(filter(None, known), None)
     return (f"Cause: {symptom.cause}.", symptom.todo) if symptom else ("", "")
 
 

@@ -257,7 +257,7 @@ def test_a_pod_that_crashes_is_c7s_with_its_last_words(kubeconfig: Path, cluster
         (result,) = validate(options, silent).results
         crashed = result.outcome.reason == "CrashLoopBackOff"
         # Between two restarts the kubelet may have removed the log of the one and not begun the other's.
-        return result.outcome if crashed and "Last line of its log" in result.outcome.message else None
+        return result.outcome if crashed and "Its log says" in result.outcome.message else None
 
     with running(cluster, "crashes", "echo no configuration; exit 3"):
         outcome = until(told)

@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils import containerd, kernel, kubelet, network
 from kubeflow_volcano.apply import replace
-from kubeflow_volcano.catalog.symptoms.read import recognise
+from kubeflow_volcano.catalog.symptoms.logs import telling_line
+from kubeflow_volcano.catalog.symptoms.read import PLACES, recognise
 from kubeflow_volcano.cluster import addresses
 from kubeflow_volcano.retries import retry_after_seconds
 from kubeflow_volcano.rollout.images.registry import client
@@ -38,7 +40,16 @@ READERS: dict[str, tuple[Callable[[str], Any], str, str]] = {
     "ranges": (addresses._RANGE.search, "", "range of valid IPs "),
     "quota": (refusals._QUOTA.search, "", "exceeded quota: a, requested: "),
     "refusals": (refusals._classify, "", "admission webhook max serviceaccount failed quota: "),
-    "symptoms": (lambda text: recognise(text, "pull"), "", "failed to pull manifest unknown 403 "),
+    **{
+        f"symptoms: {place}": (
+            partial(recognise, seen=place),
+            "",
+            "failed to pull webhook taint denied the request 403 ",
+        )
+        for place in PLACES
+    },
+    "logs, frames": (telling_line, "", "main.main()(0x1, {0x2, 0x3}, "),
+    "logs, lines": (telling_line, "", "error: cannot connect\n"),
     "settings of a daemon": (kubelet.settings_of, "a: b", " "),
     "containerd's settings": (lambda text: list(containerd.toml_pairs(f"{text}b")), "a = ", " "),
     "a unit's environment": (lambda text: list(network._unit_environment(text)), "", "\n"),

@@ -30,8 +30,8 @@ def refusal(text: str, *, owns: bool = False) -> Outcome:
     if policy:
         return _denied(policy, text, owns=owns)
     todo = "exempt the probe from the named policy, or name a namespace that admits it (--probe-namespace)."
-    if named_in(text):
-        todo = "see why the backend of the named webhook is not ready, and run again."
+    if named_in(text) and (known := recognise(text, "admission")):
+        todo = f"{known.todo} Then run again."
     return errored(
         "ProbeRefused",
         f"the API server rejected a probe object: {text}",

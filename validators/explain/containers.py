@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from kubeflow_volcano.catalog.symptoms.logs import symptom_of_log, telling_line
 from kubeflow_volcano.catalog.symptoms.read import recognise
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions, has_ended
 from kubeflow_volcano.cluster.readiness import State, assess_pod
@@ -60,19 +61,15 @@ def _trouble(pod: Object, facts: Facts) -> Finding | None:
     if own := _init_container(pod, notes) or _configuration(pod) or _ended(pod, notes):
         return own
     if pod.get("status", {}).get("phase") == "Pending" and notes.events and not _waits_for_image(pod, notes):
-        if symptom := recognise(notes.events[-1], "sandbox"):
-            return finding(
-                symptom.reason,
-                f"{Ref.of(pod)} is on {pod['spec']['nodeName']} and has not started: {notes.events[-1].rstrip('.')}. "
-                f"Cause: {symptom.cause}.",
-                needed="volumes, network and Secrets that the node can set up for the pod.",
-                todo=symptom.todo,
-            )
+        node, said = pod["spec"]["nodeName"], notes.events[-1].rstrip(".")
+        symptom = recognise(said, "sandbox") or recognise(said, "event")
+        cause = f" Cause: {symptom.cause}." if symptom else ""
         return finding(
-            "NotStarted",
-            f"{Ref.of(pod)} is on {pod['spec']['nodeName']} and has not started: {notes.events[-1].rstrip('.')}.",
+            symptom.reason if symptom else "NotStarted",
+            f"{Ref.of(pod)} is on {node} and has not started: {said}.{cause}",
             needed="volumes, network and Secrets that the node can set up for the pod.",
-            todo="fix what the message names.",
+            todo=symptom.todo if symptom else "fix what the message names.",
+            commands=symptom.commands_at(node) if symptom else (),
         )
     found = fault(pod, facts)
     if found is None:
@@ -108,16 +105,26 @@ def _ended(pod: Object, notes: PodNotes) -> Finding | None:
     for status in pod["status"].get("containerStatuses") or ():
         end = status.get("state", {}).get("terminated") or {}
         if end.get("exitCode"):
-            return finding(
-                "ContainerFails",
-                f"{Ref.of(pod)}: container {status['name']} ends with exit code {end['exitCode']} "
-                f"({counted(status.get('restartCount', 0), 'restart')}).",
-                needed="containers that are running and ready.",
-                todo="read its log.",
-                commands=[_log(pod, status)],
-                details=notes.log.strip().splitlines()[-_MOST:],
-            )
+            return _fails(pod, status, end, notes)
     return None
+
+
+def _fails(pod: Object, status: Object, end: Object, notes: PodNotes, kind: str = "") -> Finding:
+    """A container that ends with an error, with what its log says and what is known of that."""
+    text = f"{end.get('reason', '')}, exit code {end['exitCode']}"
+    known = symptom_of_log(notes.log) or recognise(text, "exit")
+    cause = f" Cause: {known.cause}." if known else ""
+    line = telling_line(notes.log)
+    lines = notes.log.strip().splitlines()[-_MOST:]
+    return finding(
+        "InitContainerFails" if kind else "ContainerFails",
+        f"{Ref.of(pod)}: {kind}container {status['name']} ends with exit code {end['exitCode']} "
+        f"({counted(status.get('restartCount', 0), 'restart')}).{cause}",
+        needed="init containers that end with exit code 0." if kind else "containers that are running and ready.",
+        todo=known.todo if known else "read its log.",
+        commands=[_log(pod, status), *(known.commands_at(pod["spec"].get("nodeName", "")) if known else ())],
+        details=lines if not line or any(line in item for item in lines) else [line, *lines],
+    )
 
 
 def _log(pod: Object, status: Object) -> str:
@@ -142,15 +149,7 @@ def _init_container(pod: Object, notes: PodNotes) -> Finding | None:
         if (state.get("terminated") or {}).get("exitCode") == 0 or (status.get("started") and _is_sidecar(pod, status)):
             continue
         if last.get("exitCode"):
-            return finding(
-                "InitContainerFails",
-                f"{Ref.of(pod)}: init container {status['name']} ends with exit code {last['exitCode']} "
-                f"({counted(status.get('restartCount', 0), 'restart')}).",
-                needed="init containers that end with exit code 0.",
-                todo="read its log.",
-                commands=[_log(pod, status)],
-                details=notes.log.strip().splitlines()[-_MOST:],
-            )
+            return _fails(pod, status, last, notes, kind="init ")
         if "running" in state:
             return finding(
                 _INIT_RUNS,

@@ -12,7 +12,8 @@ from functools import lru_cache
 
 from kubeflow_volcano.catalog.gangs import VOLCANO, podgroup_of
 from kubeflow_volcano.catalog.operator import DEPLOYMENT as OPERATOR
-from kubeflow_volcano.catalog.symptoms.read import recognise
+from kubeflow_volcano.catalog.symptoms.logs import symptom_of_log, telling_line
+from kubeflow_volcano.catalog.symptoms.read import Symptom, recognise
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
@@ -52,27 +53,14 @@ GROUP_NAME = VOLCANO.mark[1]
 JOB_GROUPS = frozenset({"batch.volcano.sh", "kubeflow.org"})
 """API groups of users' jobs. Their pods show the state of the jobs, not of the platform."""
 
-_PLACEMENT_CLASSES = (
-    (r"unbound|persistentvolumeclaim", "UnboundClaim", "see why the PersistentVolumeClaim is not bound."),
-    (r"Insufficient|NotEnoughResources", "Insufficient", "free or add the resource that is named."),
-    (
-        r"affinity|selector",
-        "Affinity",
-        "label a node to match the pod, or change the affinity or node selector of the pod.",
-    ),
-    # Last: every message names the taints of the control plane, which are there on purpose.
-    (r"taint", "Taints", "add a toleration to the pod, or remove the taint from a node."),
-    (r"gated", "Gated", "see which controller removes the scheduling gates of the pod."),
-)
-
 _NO_SECRET = re.compile(r'secret "(\S+)" not found')
 _TODO_UNKNOWN = "do what the message says; no cause is known of it here."
 _TODO_CRASH = "read the log of the previous container."
-_TODO_MEMORY = "raise the memory limit of the container, or find its leak."
 _PLACEMENT_CAUSES: Mapping[str, tuple[Cause, ...]] = {"UnboundClaim": ("D3",), "Insufficient": ("A4",)}
 
 _MOST_NOTED = 20
-_LOG_LINES = 40
+_LOG_LINES = 200
+"""The line that says why stands before the stacks of all goroutines of a program that gives up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,28 +213,31 @@ def _failed(pod: Object, issue: Issue, noted: PodNotes, facts: Facts) -> Issue |
         text = " ".join([issue.message, *pulls[-1:]])
         seen = "create" if issue.reason == "CreateContainerError" else "pull"
         return _recognised(replace(issue, check="A6", todo=_TODO_UNKNOWN), text, seen, pod)
-    if issue.reason == "OOMKilled":
-        return replace(issue, check="C7", todo=_TODO_MEMORY)
-    last = noted.log.strip().rpartition("\n")[2]
-    note = f" Last line of its log: {last}" if last else ""
-    return replace(issue, check="C7", message=issue.message + note, todo=_TODO_CRASH)
+    issue = replace(issue, check="C7", todo=_TODO_CRASH)
+    symptom = symptom_of_log(noted.log) or recognise(issue.message, "exit")
+    line = telling_line(noted.log)
+    text = f"{issue.message} Its log says: {line}" if line else issue.message
+    # The kubelet's word for how a container ends stays the reason: others are compared with it.
+    return _explained(replace(issue, message=text), symptom, pod, reason=issue.reason)
 
 
 def _recognised(issue: Issue, text: str, seen: str, pod: Object) -> Issue:
     """The issue with the cause and the remedy of the symptom in the text, as far as it is known."""
     symptom = recognise(text, seen)
+    inner = recognise(text, "pull") if symptom and symptom.reason == "SandboxImage" else None
+    return _explained(replace(issue, message=text), symptom, pod, more=f" Cause: {inner.cause}." if inner else "")
+
+
+def _explained(issue: Issue, symptom: Symptom | None, pod: Object, *, reason: str = "", more: str = "") -> Issue:
+    """The issue with cause, remedy and commands of the symptom; as it is without one."""
     if symptom is None:
-        return replace(issue, message=text)
-    causes = [symptom.cause]
-    if symptom.reason == "SandboxImage" and (inner := recognise(text, "pull")):
-        causes.append(inner.cause)
-    node = pod["spec"].get("nodeName", "")
+        return issue
     return replace(
         issue,
-        reason=symptom.reason,
-        message=" ".join([text, *(f"Cause: {cause}." for cause in causes)]),
+        reason=reason or symptom.reason,
+        message=f"{issue.message}{'' if issue.message.endswith('.') else '.'} Cause: {symptom.cause}.{more}",
         todo=symptom.todo,
-        looks=tuple(f"ssh {node} {shlex.quote(command)}" for command in symptom.commands) if node else (),
+        looks=symptom.commands_at(pod["spec"].get("nodeName", "")),
     )
 
 
@@ -275,9 +266,8 @@ def _waiting(pod: Object, issue: Issue, noted: PodNotes, facts: Facts) -> Issue:
     status = Status.WARN if young else Status.FAIL
     seconds = f" Created {age(pod, facts):.0f} s ago."
     if conditions(pod).get("PodScheduled", {}).get("status") == "False":
-        reason, todo = _class_of(
-            issue.message, _PLACEMENT_CLASSES, ("Unschedulable", "read the message of the scheduler.")
-        )
+        symptom = recognise(issue.message, "scheduler")
+        reason = symptom.reason if symptom else "Unschedulable"
         because = _PLACEMENT_CAUSES.get(reason, ())
         if lost := taints_in(issue.message):
             because = (lost,)  # whatever else the message names, such nodes take no pod
@@ -286,9 +276,10 @@ def _waiting(pod: Object, issue: Issue, noted: PodNotes, facts: Facts) -> Issue:
             check="C8",
             status=status,
             reason=reason,
-            todo=todo,
+            todo=symptom.todo if symptom else "read the message of the scheduler.",
             because=because,
             message=issue.message + seconds,
+            looks=symptom.looks[0] if symptom else (),
         )
     if not pod["spec"].get("nodeName"):
         scheduler = pod["spec"].get("schedulerName", "default-scheduler")
@@ -307,7 +298,9 @@ def _waiting(pod: Object, issue: Issue, noted: PodNotes, facts: Facts) -> Issue:
         return replace(issue, todo=remedy.todo, changes=remedy.changes)
     if noted.pulling:
         return _pulling(issue, noted, pod, facts)
-    issue = _recognised(replace(issue, todo="see which container is not ready and why."), issue.message, "sandbox", pod)
+    issue = replace(issue, todo="see which container is not ready and why.")
+    seen = next((place for place in ("sandbox", "event") if recognise(issue.message, place)), "event")
+    issue = _recognised(issue, issue.message, seen, pod)
     return replace(issue, check="A6") if issue.reason == "SandboxImage" else issue
 
 
@@ -335,8 +328,8 @@ def _ready(pod: Object, ref: Ref, facts: Facts) -> Issue | None:
             else ""
         )
         message = f"{ref}: {counted(rise, 'container restart')} within {window.seconds:.0f} s{note}."
-        memory = end.get("reason") == "OOMKilled"
-        reason, todo = ("OOMKilled", _TODO_MEMORY) if memory else ("Restarting", _TODO_CRASH)
+        symptom = recognise(note, "exit")
+        reason, todo = (symptom.reason, symptom.todo) if symptom else ("Restarting", _TODO_CRASH)
         return Issue("C7", Status.FAIL, ref, reason, message, todo)
     if flapping := _flapping(ref, facts):
         return flapping
@@ -362,10 +355,3 @@ def _flapping(ref: Ref, facts: Facts) -> Issue | None:
         return None
     message = f"{ref} changed from Ready to not Ready {counted(turns, 'time')} within {window.seconds:.0f} s."
     return Issue("C6", Status.FAIL, ref, "Flapping", message, "read its log, and check its readiness probe.")
-
-
-def _class_of(text: str, classes: tuple[tuple[str, str, str], ...], other: tuple[str, str]) -> tuple[str, str]:
-    for pattern, reason, todo in classes:
-        if re.search(pattern, text, re.IGNORECASE):
-            return reason, todo
-    return other

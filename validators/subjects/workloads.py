@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+from kubeflow_volcano.catalog.symptoms.logs import symptom_of_log, telling_line
+from kubeflow_volcano.catalog.symptoms.read import recognise
 from kubeflow_volcano.cluster.admission.pod_security import ENFORCE, needed_level, violated
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import Readiness, State, assess
@@ -104,9 +106,10 @@ def _issue(obj: Object, causes: Sequence[Issue], facts: Facts) -> Issue | None:
 
 
 def _refused(issue: Issue) -> Issue:
-    """The issue with what to change where Pod Security refuses the pods."""
+    """The issue with what to change where its message says who refuses the pods."""
     if not violated(issue.message):
-        return issue
+        known = recognise(issue.message, "condition")
+        return replace(issue, todo=known.todo, looks=known.looks[0]) if known else issue
     needed = needed_level(issue.message)
     command = f"kubectl label namespace {issue.ref.namespace} {ENFORCE}={needed} --overwrite"
     todo = f"set {ENFORCE} of the namespace to {needed}, or a securityContext for the pods (kubeflow_patches)."
@@ -160,8 +163,14 @@ def _job(obj: Object, issue: Issue, causes: Sequence[Issue], facts: Facts) -> Is
     because = () if failed else tuple(dict.fromkeys(item.check for item in causes))
     young = not failed and age(obj, facts) < facts.timing.grace_seconds
     status = Status.FAIL if expected and not young else Status.WARN
-    todo = "read the log of its pod, correct the cause, delete the Job and apply it again."
-    issue = replace(issue, status=status, because=because, todo=todo, evidence=_log_of(issue.ref, facts))
+    log = _log_of(issue.ref, facts)
+    known = symptom_of_log(log)
+    cause = known.todo if known else "read the log of its pod, and correct the cause."
+    todo = f"{cause} Then delete the Job and apply it again."
+    message = f"{issue.message} Its log says: {telling_line(log)}" if log.strip() else issue.message
+    if known:
+        message = f"{message.removesuffix('.')}. Cause: {known.cause}."
+    issue = replace(issue, status=status, because=because, todo=todo, evidence=log, message=message)
     return as_owned(issue, obj, facts)
 
 

@@ -3,73 +3,117 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
 from kubeflow_volcano.catalog.data import HOME, load
 
-__all__ = ["Symptom", "recognise", "symptoms"]
+__all__ = ["PLACES", "Symptom", "recognise", "symptoms"]
 
 _MOST_CHARACTERS = 4000
 """Of a message. Patterns of several words take time by the square of its length; its cause is at one of its ends."""
+
+PLACES = (
+    *("pull", "sandbox", "create", "exit", "event", "condition"),
+    *("admission", "scheduler", "sign-in", "ssh", "ansible"),
+)
+"""Where a message may be seen: what `seen` of a symptom may have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Symptom:
     """What a message shows. `reason` is a stable CamelCase word; `cause` is a clause, `todo` a sentence.
 
-    `commands` only look, and are for the node; `answer` is a value of Meaning (catalog/images/limits.py), empty where
-    the message says nothing about further requests; `example` is one such message, `source` the program that said it
-    to a test, empty where it is from documents.
+    What a pattern names in the message (`(?P<name>…)`) fills `{name}` in cause, remedy and commands; `unsaid` has words
+    for what it did not find. `commands` only look: those of kubectl from anywhere, others on the node. `answer` is a
+    value of Meaning (catalog/images/limits.py), empty where the message says nothing about further requests; `needed`
+    is what problems say instead; `releases` are those of Kubeflow that it belongs to, none where it is not theirs;
+    `example` is one such message, `source` the program that said it to a test, empty where it is from documents.
+    A `general` one yields to all others.
     """
 
     id: str
     reason: str
-    seen: frozenset[str]
-    pattern: re.Pattern[str]
+    seen: tuple[str, ...]
+    patterns: tuple[str, ...]
     cause: str
     todo: str
-    commands: tuple[str, ...]
     references: tuple[str, ...]
     example: str
+    commands: tuple[str, ...] = ()
+    needed: str = ""
+    unsaid: Mapping[str, str] = field(default_factory=dict)
+    releases: tuple[str, ...] = ()
     answer: str = ""
     source: str = ""
+    general: bool = False
+
+    @property
+    def looks(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Commands for whoever reaches the API server, and those for the node."""
+        anywhere = tuple(item for item in self.commands if item.startswith("kubectl "))
+        return anywhere, tuple(item for item in self.commands if item not in anywhere)
+
+    def commands_at(self, node: str) -> tuple[str, ...]:
+        """All commands as they are typed beside the cluster; those for a node only where it has a name."""
+        anywhere, there = self.looks
+        return (*anywhere, *(f"ssh {node} {shlex.quote(item)}" for item in there if node))
+
+    def of(self, found: re.Match[str]) -> Symptom:
+        """The symptom with what the message names in place of placeholders."""
+        said = {name: (value or self.unsaid.get(name, "")).strip() for name, value in found.groupdict().items()}
+        words = dict(self.unsaid) | said
+        if not words:
+            return self
+        quoted = {name: shlex.quote(value) for name, value in words.items()}
+        return replace(
+            self,
+            cause=self.cause.format(**words),
+            todo=self.todo.format(**words),
+            commands=tuple(item.format(**quoted) for item in self.commands),
+        )
 
 
 @cache
 def symptoms() -> tuple[Symptom, ...]:
     """All of them, in the order in which they are looked for."""
-    return tuple(
+    found = (
         _read(item)
         for path in sorted((HOME / "symptoms").glob("*.yaml"))
         for item in load(f"symptoms/{path.stem}")["symptoms"]
     )
+    return tuple(sorted(found, key=lambda item: item.general))
 
 
 def recognise(message: str, seen: str) -> Symptom | None:
-    """The symptom that a message shows, None for one that is not known.
+    """The symptom that a message shows, with what the message names in its texts; None for one that is not known.
 
     Args:
         message: as the program wrote it.
-        seen: where it was seen; a symptom of another place is none.
+        seen: where it was seen, one of PLACES; a symptom of another place is none.
     """
     half = _MOST_CHARACTERS // 2
     text = message if len(message) <= _MOST_CHARACTERS else f"{message[:half]} … {message[-half:]}"
-    return next((item for item in symptoms() if seen in item.seen and item.pattern.search(text)), None)
+    for symptom, patterns in _of_place(seen):
+        for pattern in patterns:
+            if found := pattern.search(text):
+                return symptom.of(found)
+    return None
+
+
+@cache
+def _of_place(seen: str) -> tuple[tuple[Symptom, tuple[re.Pattern[str], ...]], ...]:
+    """The symptoms of a place with their patterns, which are compiled for the places that are asked for alone."""
+    return tuple(
+        (item, tuple(re.compile(pattern, re.IGNORECASE | re.DOTALL) for pattern in item.patterns))
+        for item in symptoms()
+        if seen in item.seen
+    )
 
 
 def _read(item: dict[str, Any]) -> Symptom:
-    return Symptom(
-        id=item["id"],
-        reason=item["reason"],
-        seen=frozenset(item["seen"]),
-        pattern=re.compile("|".join(item["patterns"]), re.IGNORECASE | re.DOTALL),
-        cause=item["cause"],
-        todo=item["todo"],
-        commands=tuple(item["commands"]),
-        references=tuple(item["references"]),
-        example=item["example"],
-        answer=item.get("answer", ""),
-        source=item.get("source", ""),
-    )
+    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in item.items()}
+    return Symptom(**values)

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import re
+from string import Formatter
+
 import pytest
 
+from kubeflow_volcano.catalog.data import versions
 from kubeflow_volcano.catalog.images.limits import Meaning
 from kubeflow_volcano.catalog.symptoms.read import Symptom, recognise, symptoms
 
 EVERY = symptoms()
+LOOKING = (
+    *(f"kubectl {verb} " for verb in ("get", "describe", "logs", "top", "api-resources", "auth can-i", "explain")),
+    *("kubectl api-resources", "systemctl status", "systemctl show", "systemctl is-active", "journalctl", "dmesg"),
+    *("crictl info", "crictl images", "crictl ps", "crictl version", "containerd config dump", "containerd --version"),
+    *("df ", "free ", "cat ", "ls ", "stat ", "tail", "grep ", "uname ", "getconf ", "sysctl -n ", "lsmod", "nft list"),
+    *("getenforce", "ausearch ", "restorecon -nv ", "timedatectl", "chronyc tracking", "chage -l", "swapon --show"),
+    *("firewall-cmd --list", "firewall-cmd --state", "iptables -V", "hostname", "etcdctl endpoint status"),
+    *("etcdctl alarm list", "showmount -e ", "mount", "openssl s_client ", "ip ", "nvidia-smi", "npu-smi info", "ss "),
+    *("conntrack -S", "ps ", "findmnt", "date", "curl -sI "),
+)
+"""What a command of a symptom may begin with: nothing of it changes anything."""
 
 
 def test_ids_are_unique() -> None:
@@ -17,7 +32,35 @@ def test_ids_are_unique() -> None:
 @pytest.mark.parametrize("symptom", EVERY, ids=lambda item: item.id)
 def test_the_example_of_each_is_recognised_wherever_it_is_seen(symptom: Symptom) -> None:
     for place in symptom.seen:
-        assert recognise(symptom.example, place) is symptom
+        found = recognise(symptom.example, place)
+        assert found
+        assert found.id == symptom.id
+
+
+@pytest.mark.parametrize("symptom", EVERY, ids=lambda item: item.id)
+def test_texts_are_filled_whichever_pattern_is_found(symptom: Symptom) -> None:
+    """A placeholder has a group in each pattern, or a word for messages without it."""
+    texts = (symptom.cause, symptom.todo, *symptom.commands)
+    wanted = {name for text in texts for _, name, _, _ in Formatter().parse(text) if name}
+    for pattern in symptom.patterns:
+        groups = re.compile(pattern).groupindex.keys()
+        assert wanted <= {*groups, *symptom.unsaid}, pattern
+    for place in symptom.seen:
+        found = recognise(symptom.example, place)
+        assert found
+        assert not any(f"{{{name}}}" in text for name in wanted for text in (found.cause, found.todo, *found.commands))
+
+
+@pytest.mark.parametrize("symptom", EVERY, ids=lambda item: item.id)
+def test_commands_only_look(symptom: Symptom) -> None:
+    for command in symptom.commands:
+        for part in command.split(" | "):
+            assert part.startswith(LOOKING), part
+        assert not set(command) & set(";&>`$")
+
+
+def test_releases_are_known() -> None:
+    assert {name for item in EVERY for name in item.releases} <= {*versions("releases")}
 
 
 @pytest.mark.parametrize("symptom", EVERY, ids=lambda item: item.id)

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from kubeflow_volcano.catalog.symptoms.read import recognise
 from kubeflow_volcano.cluster.admission.minimal_objects import labels_matching, minimal_object
 from kubeflow_volcano.cluster.admission.webhooks import Webhook, labelled_namespace
 from kubeflow_volcano.cluster.admission.webhooks import webhooks as entries
@@ -307,7 +308,7 @@ def _silent(answers: Sequence[HookAnswer], unsound: set[Ref], facts: Facts) -> I
             ref,
             "Unanswered",
             f"{ref}: webhook {', '.join(names)} does not answer: {items[0].silence}.",
-            _remedy(hook, ref, facts),
+            _remedy(hook, ref, items[0].silence, facts),
             _because(hook, service, {item.owner for item in items} & unsound),
             breaks=tuple(map(webhook_ref, names)),
             changes=(allowing(service),) if service and ref in facts.known(POLICIES) else (),
@@ -320,7 +321,7 @@ def _because(hook: Webhook | None, service: Object | None, unsound: set[Ref]) ->
     return ("B6",) if hook and hook.service and not service else ()
 
 
-def _remedy(hook: Webhook | None, ref: Ref, facts: Facts) -> str:
+def _remedy(hook: Webhook | None, ref: Ref, silence: str, facts: Facts) -> str:
     if policies := facts.known(POLICIES).get(ref):
         return (
             f"{few(list(map(str, policies)))} selects its pods and admits nothing but other pods: unless the network "
@@ -328,6 +329,9 @@ def _remedy(hook: Webhook | None, ref: Ref, facts: Facts) -> str:
         )
     if hook and not hook.service:
         return "see the server that the URL names, and what is between the API server and it."
+    known = recognise(silence, "admission")
+    if known and not known.general:
+        return known.todo
     return (
         "see the pods of its Service and their logs. If these are well, find what keeps the API server from them, such "
         "as a firewall."

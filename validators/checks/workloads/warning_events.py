@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from kubeflow_volcano.catalog.symptoms.read import recognise
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref, group_of, last_seen
 from kubeflow_volcano.cluster.readiness import State, assess
 from kubeflow_volcano.parallel import in_parallel
-from kubeflow_volcano.text import counted
+from kubeflow_volcano.text import counted, few
 from kubeflow_volcano.validators.core.check import check
 from kubeflow_volcano.validators.core.facts import Fact, Facts
 from kubeflow_volcano.validators.core.outcome import Cause, Outcome, Severity, passed, skipped, warned
@@ -158,13 +159,24 @@ def no_warning_events(facts: Facts) -> Outcome:
         expected="no Warning event about objects of the release in the last 15 min",
         observed={reason: sum(item.count for item in items) for reason, items in by_reason.items()},
         objects=about,
-        todo="see what each of them says; one about an object that works may be a limit that is too tight.",
+        todo=_remedies(standing),
         commands=[f"kubectl -n {name} get events --field-selector type=Warning" for name in _spaces(about)],
         evidence={
             "events.log": "\n".join(f"{item.about} {item.reason} x{item.count}: {item.message}" for item in standing)
         },
         because=tuple(dict.fromkeys(id_ for ids in causes for id_ in ids)) if all(causes) else (),
     )
+
+
+def _remedies(events: Iterable[Warned]) -> str:
+    """What to do about each, by the table of symptoms, or in general where it knows none of them."""
+    found: dict[str, dict[str, None]] = {}
+    for item in events:
+        if known := recognise(item.message, "event"):
+            found.setdefault(known.todo, {}).setdefault(str(item.subject))
+    if not found:
+        return "see what each of them says; one about an object that works may be a limit that is too tight."
+    return " ".join(f"For {few(list(names), _MOST_SHOWN)}: {todo}" for todo, names in found.items())
 
 
 def _by_reason(events: Iterable[Warned]) -> Mapping[str, list[Warned]]:

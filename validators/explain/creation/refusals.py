@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from decimal import Decimal
 
+from kubeflow_volcano.catalog.symptoms.read import recognise
 from kubeflow_volcano.cluster.pods.quantities import amounts
 from kubeflow_volcano.text import counted
 from kubeflow_volcano.validators.checks.operator.common import OPERATOR_ACCESS
@@ -26,34 +27,6 @@ __all__ = ["ADMISSION", "expected_refusals", "is_refused_in_dry_run", "refusals"
 ADMISSION = Fact[Mapping[str, Answer]]("admission", lambda _cluster, _facts: {}, {})
 """By role, how a dry run of creating one of its pods was refused; accepted roles are left out."""
 _VOLCANO_WEBHOOK = "validatepod.volcano.sh"
-
-# What the API server writes into events when it refuses a pod: the same words since 1.16.
-_REASONS = (
-    (
-        r"failed calling webhook",
-        "WebhookUnanswered",
-        "bring up the webhook's backend: until then pods are refused.",
-    ),
-    (
-        r"admission webhook .{0,300}? denied the request",
-        "WebhookRefused",
-        "meet the webhook's condition, or ask its owner.",
-    ),
-    (r"violates PodSecurity", "PodSecurity", "make the pod template meet the namespace's level, or lower the level."),
-    (r"failed quota: .{0,300}? must specify", "QuotaNeedsRequests", "set them in the pod template."),
-    (r"exceeded quota", "QuotaTooSmall", "wait until other pods end, request less, or raise the quota."),
-    (
-        r"(?:maximum|minimum|max|min) .{0,100}? usage per|limit to request ratio",
-        "OutsideLimits",
-        "keep to the LimitRange.",
-    ),
-    (r"ValidatingAdmissionPolicy", "PolicyRefused", "meet the policy's condition, or ask its owner."),
-    (r"no PriorityClass with name", "PriorityClassMissing", "create the class, or name an existing one."),
-    (r"serviceaccount .{0,300}? not found|service account", "ServiceAccountMissing", "create the ServiceAccount."),
-    (r"is being terminated", "NamespaceEnding", "create the job in another namespace."),
-    (r"already exists|object is being deleted", "NameTaken", "find what has the name, often a pod that does not end."),
-    (r"is forbidden: User ", "ControllerMayNot", "apply the controller's ClusterRole and ClusterRoleBinding again."),
-)
 
 # plugin/pkg/admission/resourcequota/controller.go of Kubernetes: the same words since 1.6.
 _QUOTA = re.compile(r"exceeded quota: (?P<name>[^,]+), requested: (?P<asked>.{0,2000}?), used: ")
@@ -168,11 +141,9 @@ def _controllers(situation: Situation) -> tuple[Controller, ...]:
 
 
 def _classify(message: str) -> tuple[str, str]:
-    """Reason and remedy of a refusal."""
-    for pattern, reason, todo in _REASONS:
-        if re.search(pattern, message, re.IGNORECASE):
-            return reason, todo
-    return "PodsRefused", "do what the message says."
+    """Reason and remedy of a refusal, by the table of symptoms."""
+    found = recognise(message, "admission")
+    return (found.reason, found.todo) if found else ("PodsRefused", "do what the message says.")
 
 
 def _describe(event: Event, situation: Situation) -> str:
