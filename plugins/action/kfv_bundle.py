@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.kubeflow_volcano.platform.plugins.modules.kfv_bundle import DOCUMENTATION
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import (
     Action,
     arguments_of,
@@ -22,7 +21,7 @@ from kubeflow_volcano.text import counted, table
 class ActionModule(Action):
     """Fill the bundle of the inventory."""
 
-    ARGUMENTS = arguments_of(DOCUMENTATION)
+    ARGUMENTS = arguments_of(__file__)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return what was fetched; fail with everything that keeps the bundle from being complete."""

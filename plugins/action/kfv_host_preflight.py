@@ -10,7 +10,6 @@ from typing import Any
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
-from ansible_collections.kubeflow_volcano.platform.plugins.modules.kfv_host_preflight import DOCUMENTATION
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, arguments_of, show
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.verdict import result_of
 from kubeflow_volcano.catalog.images.mirrors import load_mirror
@@ -45,7 +44,7 @@ class ActionModule(Action):
     role's gate reads `exit_code`. `hosts` are names in the inventory; `plan` is the result of the step plan.
     """
 
-    ARGUMENTS = arguments_of(DOCUMENTATION)
+    ARGUMENTS = arguments_of(__file__)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Do one step."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from ansible_collections.kubeflow_volcano.platform.plugins.modules.kfv_images import DOCUMENTATION
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import (
     Action,
     arguments_of,
@@ -23,7 +22,7 @@ from kubeflow_volcano.rollout.images.report.image_list import report
 class ActionModule(Action):
     """Rename, in memory, the images of all chosen components."""
 
-    ARGUMENTS = arguments_of(DOCUMENTATION)
+    ARGUMENTS = arguments_of(__file__)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Show what each rule does; fail with every rule that cannot be followed and every image that is missing."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.kubeflow_volcano.platform.plugins.modules.kfv_kustomize import DOCUMENTATION
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, arguments_of, show
 from kubeflow_volcano.rollout.manifests.kustomize_binary import provide
 
@@ -12,7 +11,7 @@ from kubeflow_volcano.rollout.manifests.kustomize_binary import provide
 class ActionModule(Action):
     """Find or download the program."""
 
-    ARGUMENTS = arguments_of(DOCUMENTATION)
+    ARGUMENTS = arguments_of(__file__)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Path and version of the program; fails with every reason why there is none."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.kubeflow_volcano.platform.plugins.modules.kfv_plan import DOCUMENTATION
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import (
     Action,
     arguments_of,
@@ -22,7 +21,7 @@ from kubeflow_volcano.rollout.plan.findings import Verdict
 class ActionModule(Action):
     """Plan the roll-out."""
 
-    ARGUMENTS = arguments_of(DOCUMENTATION)
+    ARGUMENTS = arguments_of(__file__)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Write and show the plan. Its verdict does not fail the task: the role's gate reads `exit_code`."""

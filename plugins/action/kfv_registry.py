@@ -7,7 +7,6 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.kubeflow_volcano.platform.plugins.modules.kfv_registry import DOCUMENTATION
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import (
     Action,
     arguments_of,
@@ -33,7 +32,7 @@ from kubeflow_volcano.text import counted
 class ActionModule(Action):
     """Find out which images the registry needs, and copy those that it lacks."""
 
-    ARGUMENTS = arguments_of(DOCUMENTATION)
+    ARGUMENTS = arguments_of(__file__)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return what was copied; fail with everything that keeps the registry from being complete."""

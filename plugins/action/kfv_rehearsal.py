@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from ansible_collections.kubeflow_volcano.platform.plugins.modules.kfv_rehearsal import DOCUMENTATION
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, arguments_of, show
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.problems import Unreachable
@@ -22,7 +21,7 @@ from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
 class ActionModule(Action):
     """Converge the rehearsal cluster."""
 
-    ARGUMENTS = arguments_of(DOCUMENTATION)
+    ARGUMENTS = arguments_of(__file__)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Report what was done to reach the state."""

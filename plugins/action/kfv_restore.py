@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.kubeflow_volcano.platform.plugins.modules.kfv_restore import DOCUMENTATION
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, arguments_of, show, warn
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.experiment.interruption import interruptible
@@ -18,7 +17,7 @@ from kubeflow_volcano.rollout.backup.restore import restore
 class ActionModule(Action):
     """Restore a backup."""
 
-    ARGUMENTS = arguments_of(DOCUMENTATION)
+    ARGUMENTS = arguments_of(__file__)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Report what became of each object; failed if one was refused."""

@@ -7,7 +7,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ansible_collections.kubeflow_volcano.platform.plugins.modules.kfv_scenario import DOCUMENTATION
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import (
     Action,
     arguments_of,
@@ -30,7 +29,7 @@ from kubeflow_volcano.rehearsal.spec import RehearsalSpec
 class ActionModule(Action):
     """Play scenarios on the rehearsal cluster, and show how they ended. Nothing of them stays in the cluster."""
 
-    ARGUMENTS = arguments_of(DOCUMENTATION)
+    ARGUMENTS = arguments_of(__file__)
     RULES: ClassVar = {"required_if": [("state", "played", ["wiring"])]}
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from typing import Any
 
 from ansible.errors import AnsibleError
 
-from ansible_collections.kubeflow_volcano.platform.plugins.modules.kfv_settings import DOCUMENTATION
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, arguments_of, show
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.values import Variables, undecryptable
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
@@ -32,7 +31,7 @@ from kubeflow_volcano.validators.run.selection import select, waivers
 class ActionModule(Action):
     """Collect, template and check the public variables of the host."""
 
-    ARGUMENTS = arguments_of(DOCUMENTATION)
+    ARGUMENTS = arguments_of(__file__)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return the settings as plain values; fail with every problem of them."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.kubeflow_volcano.platform.plugins.modules.kfv_uninstall import DOCUMENTATION
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import (
     Action,
     arguments_of,
@@ -20,7 +19,7 @@ from kubeflow_volcano.rollout.uninstall.run import uninstall
 class ActionModule(Action):
     """Uninstall components, or the whole."""
 
-    ARGUMENTS = arguments_of(DOCUMENTATION)
+    ARGUMENTS = arguments_of(__file__)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Report what was removed and what stays; failed if an object was refused or is held."""

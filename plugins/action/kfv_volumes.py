@@ -10,7 +10,6 @@ from typing import Any
 
 from kubernetes.utils.quantity import parse_quantity
 
-from ansible_collections.kubeflow_volcano.platform.plugins.modules.kfv_volumes import DOCUMENTATION
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, arguments_of, display
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
@@ -32,7 +31,7 @@ class ActionModule(Action):
     names the variable in which the role registers each host's result of the step repair.
     """
 
-    ARGUMENTS = arguments_of(DOCUMENTATION)
+    ARGUMENTS = arguments_of(__file__)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Do one step."""

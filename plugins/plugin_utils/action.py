@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -39,7 +40,7 @@ class Action(ActionBase):
 
     TRANSFERS_FILES = False
     ARGUMENTS: ClassVar[Mapping[str, Any]] = {}
-    """Specification of the task's arguments: `arguments_of` the documentation of the module with the same name."""
+    """Specification of the task's arguments: `arguments_of` the documentation of that name in plugins/modules."""
     _task_vars: Mapping[str, Any] = MappingProxyType({})
     variables = Variables(_task_vars, None)
     """Those of the task's host, once it runs."""
@@ -126,9 +127,10 @@ class Action(ActionBase):
         return parse({name: own[name] for name in own if is_public(name)})
 
 
-def arguments_of(documentation: str) -> dict[str, Any]:
-    """The specification of a task's arguments, by what its documentation says of its options."""
-    options: dict[str, dict[str, Any]] = read_yaml(documentation)["options"]
+def arguments_of(action: str) -> dict[str, Any]:
+    """The specification of a task's arguments, by what the documentation of the action's file says of its options."""
+    documented = Path(action).parents[1] / "modules" / f"{Path(action).stem}.yml"
+    options: dict[str, dict[str, Any]] = read_yaml(documented.read_text("utf-8"))["DOCUMENTATION"]["options"]
     return {name: {key: option[key] for key in option if key != "description"} for name, option in options.items()}
 
 
