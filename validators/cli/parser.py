@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 
 from kubeflow_volcano.catalog.gangs import GANG_SCHEDULERS
@@ -44,7 +45,7 @@ def parser(program: str = PROGRAM, *, only_validate: bool = False) -> argparse.A
     checks = whole.add_argument_group("checks")
     _selection(checks)
     _repeatable(checks, "--waive", "CHECK=REASON", "accept its findings")
-    _repeatable(checks, "--ignore-namespace", "NAME", "ignore this namespace")
+    _repeatable(checks, "--ignore-namespace", "NAME", "ignore this namespace", "ignore_namespaces")
     checks.add_argument(
         "--stability-seconds", type=float, default=10.0, metavar="S", help="seconds to watch pods for flapping (10)"
     )
@@ -172,16 +173,19 @@ def _clusters(group: argparse._ArgumentGroup) -> None:
 
 def _installation(group: argparse._ArgumentGroup) -> None:
     release = f"{', '.join(releases())}, or auto (default): detected from the operator's image"
-    group.add_argument("--release", default=AUTO, help=release)
+    group.add_argument("--release", type=_version, default=AUTO, help=release)
     group.add_argument("--profile", default="training", metavar="NAME", help="training (default) or full")
     _repeatable(group, "--component", "NAME[,…]", "these components instead of a profile")
     _repeatable(group, "--include", "NAME[,…]", "these components in addition to the profile's")
     _repeatable(group, "--exclude", "NAME[,…]", "without these components")
     _repeatable(group, "--existing", "NAME[,…]", "components of others: only what the rest needs is expected")
-    _text(group, "--volcano-version", "V", "default: the release's version")
-    _text(group, "--scheduler-plugins-version", "V", "default: the release's version")
-    _text(group, "--local-path-version", "V", "default: the release's version")
-    _text(group, "--operator-version", "V", "needed if its image has no version")
+    for name in ("volcano", "scheduler-plugins", "local-path"):
+        group.add_argument(
+            f"--{name}-version", type=_version, default="", metavar="V", help="default: the release's version"
+        )
+    group.add_argument(
+        "--operator-version", type=_version, default="", metavar="V", help="needed if its image has no version"
+    )
     group.add_argument(
         "--gang-scheduler",
         default=AUTO,
@@ -189,7 +193,9 @@ def _installation(group: argparse._ArgumentGroup) -> None:
         help="auto (default): the installed one; of several, the one in the operator's arguments",
     )
     _text(group, "--volcano-scheduler", "NAMESPACE/NAME", "default: found by its labels")
-    _repeatable(group, "--extra-plugin", "NAME[,…]", "plugins of Volcano's scheduler that a vendor added")
+    _repeatable(
+        group, "--extra-plugin", "NAME[,…]", "plugins of Volcano's scheduler that a vendor added", "extra_plugins"
+    )
     group.add_argument("--storage-mode", default="local_path", choices=("local_path", "existing", "static"))
     group.add_argument(
         "--expected", type=Path, metavar="FILE", help="objects.json of a plan: C1 checks that each object exists"
@@ -236,8 +242,10 @@ def _text(group: argparse._ArgumentGroup, name: str, metavar: str, words: str) -
     group.add_argument(name, default="", metavar=metavar, help=words)
 
 
-def _repeatable(group: argparse._ActionsContainer, name: str, metavar: str, words: str) -> None:
-    group.add_argument(name, action="append", default=[], metavar=metavar, help=f"{words}; repeatable")
+def _repeatable(
+    group: argparse._ActionsContainer, name: str, metavar: str, words: str, dest: str | None = None
+) -> None:
+    group.add_argument(name, dest=dest, action="append", default=[], metavar=metavar, help=f"{words}; repeatable")
 
 
 def options(parsed: argparse.Namespace) -> Options:
@@ -246,45 +254,11 @@ def options(parsed: argparse.Namespace) -> Options:
     Raises:
         InvalidInput: a waiver has no reason, or the file with logins cannot be used.
     """
-    return Options(
-        release=_version(parsed.release),
-        profile=_words(parsed.component) or parsed.profile,
-        include=_words(parsed.include),
-        exclude=_words(parsed.exclude),
-        existing=_words(parsed.existing),
-        extra_plugins=_words(parsed.extra_plugin),
-        storage_mode=parsed.storage_mode,
-        user_email=parsed.user_email,
-        user_namespace=parsed.user_namespace,
-        published_password=parsed.published_password,
-        volcano_version=_version(parsed.volcano_version),
-        scheduler_plugins_version=_version(parsed.scheduler_plugins_version),
-        local_path_version=_version(parsed.local_path_version),
-        operator_version=_version(parsed.operator_version),
-        gang_scheduler=parsed.gang_scheduler,
-        volcano_scheduler=parsed.volcano_scheduler,
-        select=_words(parsed.select),
-        waive=_waivers(parsed.waive),
-        ignore_namespaces=tuple(parsed.ignore_namespace),
-        probe_namespace=parsed.probe_namespace,
-        read_only=parsed.read_only,
-        twice=parsed.twice,
-        expected=parsed.expected,
-        exec_in_pods=parsed.exec_in_pods,
-        network_per_node=parsed.network_per_node,
-        acceptance=parsed.acceptance,
-        login_as=parsed.login_as,
-        login_password_file=parsed.login_password_file,
-        gateway_url=parsed.gateway_url,
-        pause_image=parsed.pause_image,
-        busybox_image=parsed.busybox_image,
-        registry_logins=registry_logins(parsed.registry_authfile),
-        strict=parsed.strict,
-        stability_seconds=parsed.stability_seconds,
-        report_dir=parsed.report_dir,
-        baseline=parsed.baseline,
-        language=parsed.language,
-    )
+    given = {item.name: getattr(parsed, item.name) for item in fields(Options) if hasattr(parsed, item.name)}
+    del given["kubeconfig"], given["context"]
+    given |= {name: _words(texts) for name, texts in given.items() if isinstance(texts, list)}
+    given |= {"profile": _words(parsed.component) or parsed.profile, "waive": _waivers(parsed.waive)}
+    return Options(**given, registry_logins=registry_logins(parsed.registry_authfile))
 
 
 def _version(text: str) -> str:
