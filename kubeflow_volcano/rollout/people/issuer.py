@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput, Problem
@@ -57,7 +57,7 @@ def follow_issuer(objects: list[Object], connectors: Sequence[Connector], access
                 "correct kubeflow_source or kubeflow_sources, or use connectors with a password form only, as ldap.",
             )
         )
-    for obj in _workloads(objects):
+    for obj in (obj for obj in objects if obj["kind"] in {"Deployment", "StatefulSet"}):
         annotate(obj["spec"]["template"].setdefault("metadata", {}), _ANNOTATION, issuer)
         if obj["metadata"]["name"] in _AUTH_SERVICES and access.encrypted:
             _trust(obj["spec"]["template"]["spec"], access.certificate)
@@ -90,7 +90,3 @@ def _trust(pod: Object, secret: str) -> None:
     container = pod["containers"][0]
     container.setdefault("volumeMounts", []).append({"name": "gateway", "mountPath": _TRUSTED, "readOnly": True})
     container.setdefault("env", []).append({"name": "SSL_CERT_DIR", "value": _TRUSTED})
-
-
-def _workloads(objects: Iterable[Object]) -> Iterable[Object]:
-    return (obj for obj in objects if obj["kind"] in {"Deployment", "StatefulSet"})

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from kubeflow_volcano import __version__
-from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import Exit, InvalidInput
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.desired import Desired, desired
@@ -139,7 +138,7 @@ def plan(settings: Settings, progress: Progress, nodes: Sequence[str] = ()) -> P
     """
     started = time.monotonic()
     planned = desired(settings, settings.components, progress)
-    objects = _objects(planned.parts)
+    objects = [obj for objects in planned.parts.values() for obj in objects]
     if problems := [*validate_ceded(settings.ceded, objects, whole=True)]:
         raise InvalidInput(problems)
     images = report(planned.images, settings)
@@ -171,10 +170,6 @@ def plan(settings: Settings, progress: Progress, nodes: Sequence[str] = ()) -> P
         findings=tuple(findings),
         seconds=time.monotonic() - started,
     )
-
-
-def _objects(parts: Mapping[str, tuple[Object, ...]]) -> list[Object]:
-    return [obj for objects in parts.values() for obj in objects]
 
 
 def _wave(item: Wave) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def requests_of(objects: Sequence[Object]) -> Requests:
             sums[name] += count * asked.get(name, Decimal(0))
         if obj["metadata"].get("namespace") in injected and _wants_sidecar(template):
             sidecars += count
-    extra = {name: sidecars * _quantity(proxy, name) for name in _NAMES}
+    extra = {name: sidecars * quantity(proxy.get(name) or 0) for name in _NAMES}
     return Requests(
         pods, sums["cpu"] + extra["cpu"], sums["memory"] + extra["memory"], sidecars, extra["cpu"], extra["memory"]
     )
@@ -88,10 +88,6 @@ def _pods(obj: Object) -> int:
         replicas = obj["spec"].get("replicas")
         return 1 if replicas is None else int(replicas)
     return int(obj["kind"] in _ONCE)
-
-
-def _quantity(amounts: Mapping[str, Any], name: str) -> Decimal:
-    return quantity(amounts.get(name) or 0)
 
 
 def _injected(objects: Iterable[Object]) -> frozenset[str]:

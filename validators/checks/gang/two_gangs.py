@@ -47,7 +47,7 @@ def _released(evidence: GangEvidence, gangs: Step) -> Outcome:
     note = f"one gang of {SIZE} was bound whole, and the other {release.seconds:.1f} s after the first had gone"
     seen = _observed(evidence, release)
     objects = gang_words.step_refs(evidence, gangs)
-    if not _deadlocked(deadlock):
+    if not (_one_per_slot(deadlock) and len({gang_of(item.name) for item in deadlock.bound}) == SIZE):
         names = ", ".join(sorted(item.name for item in deadlock.bound)) or "none"
         return warned(
             "NoDeadlockWithoutGang",
@@ -143,11 +143,6 @@ def _skipped(evidence: GangEvidence, text: str) -> Outcome:
 def _one_per_slot(step: Step) -> bool:
     slots = [slot_of(item.name) for item in step.bound]
     return len(slots) == SIZE and len(set(slots)) == SIZE
-
-
-def _deadlocked(step: Step) -> bool:
-    """Whether each gang has one member, and each slot one."""
-    return _one_per_slot(step) and len({gang_of(item.name) for item in step.bound}) == SIZE
 
 
 def _observed(evidence: GangEvidence, step: Step) -> dict[str, object]:

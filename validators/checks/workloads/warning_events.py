@@ -80,7 +80,7 @@ def _warning_events(cluster: Cluster, facts: Facts) -> tuple[Warned, ...]:
 def _recent(cluster: Cluster, namespace: str, facts: Facts) -> Iterator[Warned]:
     made: dict[Ref, Object | None] = {}
     for item in cluster.list("v1", "Event", namespace=namespace, fields="type=Warning").items:
-        last = _last(item)
+        last = datetime.fromisoformat(last_seen(item)).timestamp()
         if facts.taken - last > facts.timing.recent_seconds:
             continue
         warned = _noted(item, last)
@@ -100,11 +100,6 @@ def _noted(event: Object, last: float) -> Warned:
     return Warned(
         Ref(*where), about.get("uid", ""), event.get("reason", ""), event.get("message", "").strip(), count, last
     )
-
-
-def _last(event: Object) -> float:
-    """When it was seen last, in seconds since the epoch."""
-    return datetime.fromisoformat(last_seen(event)).timestamp()
 
 
 WARNING_EVENTS = Fact[tuple[Warned, ...]](

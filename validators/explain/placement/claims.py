@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.validators.core.facts import Facts
-from kubeflow_volcano.validators.explain.model import Event, Finding, Situation, finding
+from kubeflow_volcano.validators.explain.model import Finding, Situation, finding
 from kubeflow_volcano.validators.subjects.storage_classes import effective_class
 
 __all__ = ["claims", "missing_claims", "unbound_claims", "volume_terms"]
@@ -118,7 +118,7 @@ def _trouble(claim: Object, situation: Situation) -> Finding | None:
             todo="create the class or a PersistentVolume of that class, or recreate the claim with an existing one.",
             objects=[ref],
         )
-    message = _last_message(ref, situation.events)
+    message = next((item.message.rstrip(".") for item in reversed(situation.events) if item.ref == ref), "")
     if (found or {}).get("volumeBindingMode") == _BOUND_LATE and not message:
         return None  # it is bound when its pod is placed
     return finding(
@@ -129,7 +129,3 @@ def _trouble(claim: Object, situation: Situation) -> Finding | None:
         objects=[ref],
         commands=[f"kubectl -n {ref.namespace} describe pvc {ref.name}"],
     )
-
-
-def _last_message(ref: Ref, events: Sequence[Event]) -> str:
-    return next((item.message.rstrip(".") for item in reversed(events) if item.ref == ref), "")
