@@ -21,8 +21,6 @@ from kubeflow_volcano.gang_demo.scenarios import (
 )
 from kubeflow_volcano.problems import InvalidInput, Problem
 
-__all__ = ["CASES", "NAMES", "describe", "require_kinds", "select_cases"]
-
 _MODULES: Sequence[ModuleType] = (
     source_experiment,
     two_jobs,

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["Event", "Nodes", "Outcome", "Title"]
-
 Event = Mapping[str, str]
 """One event as plain data: at (RFC3339), name, event (one word), what."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-__all__ = ["Deadline"]
-
 
 class Deadline:
     """`seconds` from now. Nested waits share one budget by passing it down."""

@@ -24,8 +24,6 @@ from functools import cache
 from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar
 
-__all__ = ["SAME", "DecodeError", "Key", "Limits", "Parsed", "decode"]
-
 T = TypeVar("T")
 
 

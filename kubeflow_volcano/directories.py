@@ -12,8 +12,6 @@ from pathlib import Path
 
 from kubeflow_volcano.problems import InvalidInput, Problem
 
-__all__ = ["cache_directory", "disused", "require_private"]
-
 _DAY_SECONDS = 86_400.0
 _KEPT_DAYS = 30
 

@@ -14,8 +14,6 @@ from typing import BinaryIO
 
 from kubeflow_volcano.problems import NotWritten, Problem
 
-__all__ = ["links_in", "remove_file_below", "remove_tree_below", "replacing", "write_file", "write_texts"]
-
 
 def write_file(path: Path, content: str | bytes, mode: int | None = None) -> bool:
     """Write a file atomically; create its parent directories.

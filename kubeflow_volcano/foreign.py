@@ -16,18 +16,6 @@ import yaml
 
 from kubeflow_volcano.problems import InvalidInput, Problem
 
-__all__ = [
-    "MOST_DEPTH",
-    "CLoader",
-    "PurePythonLoader",
-    "compose_yaml",
-    "parse",
-    "read_json",
-    "read_toml",
-    "read_yaml",
-    "read_yamls",
-]
-
 MOST_DEPTH = 200
 """Lists and mappings inside each other. CRDs have about 60; Python's own limit for calls inside each other is 1,000."""
 

@@ -6,8 +6,6 @@ import contextlib
 import gc
 from collections.abc import Iterator
 
-__all__ = ["collection_paused"]
-
 
 @contextlib.contextmanager
 def collection_paused() -> Iterator[None]:

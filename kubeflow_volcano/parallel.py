@@ -8,8 +8,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-__all__ = ["carrying_thread", "in_parallel", "meanwhile"]
-
 _Item = TypeVar("_Item")
 _Answer = TypeVar("_Answer")
 

@@ -8,8 +8,6 @@ from enum import IntEnum
 
 from kubeflow_volcano.text import visible
 
-__all__ = ["Busy", "Exit", "InvalidInput", "NotWritten", "Problem", "ProblemsError", "Unreachable"]
-
 
 class Exit(IntEnum):
     """Exit codes shared by every command (DESIGN, section 8)."""

@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Finished", "ProgramError", "run_program"]
-
 
 class ProgramError(Exception):
     """A program does not exist, cannot be run, or did not finish in time; the message says which and why."""

@@ -8,8 +8,6 @@ from collections.abc import Callable
 
 from kubeflow_volcano.text import visible
 
-__all__ = ["Progress", "silent", "to_stderr"]
-
 Progress = Callable[[str], None]
 """Takes one line of plain text, without a newline. Called from any thread."""
 

@@ -11,16 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-__all__ = [
-    "HIDDEN",
-    "MASKED",
-    "is_secret_name",
-    "redacted",
-    "without_logins",
-    "without_secrets",
-    "without_variables",
-]
-
 HIDDEN = "[redacted]"
 MASKED = "***@"
 """In place of user and password in an address."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Self
 
-__all__ = ["Ref", "group_of"]
-
 
 class Ref(NamedTuple):
     """The address of one object within a cluster; `namespace` is empty for cluster-scoped objects.

@@ -21,8 +21,6 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
 
-__all__ = ["naming_full_disks", "retry_after_seconds", "with_retries"]
-
 _TRIES = 4
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 8.0
 _LONGEST_DEMAND_SECONDS = 60.0

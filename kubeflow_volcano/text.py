@@ -8,8 +8,6 @@ import re
 import sys
 from collections.abc import Collection, Iterable, Sequence
 
-__all__ = ["counted", "did_you_mean", "few", "most_similar", "print_what_the_terminal_can", "table", "visible"]
-
 # Beside the controls of terminals (C0 without tab and newline, C1): separators of lines, directions, no characters.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 

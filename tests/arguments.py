@@ -10,8 +10,6 @@ from typing import Any
 from kubeflow_volcano.foreign import read_yaml
 from tests.places import ROOT
 
-__all__ = ["generated"]
-
 MODULES = Path("plugins/modules")
 SECRET = {"contents", "password"}
 """Arguments whose values are not logged; documentation has no word for it."""

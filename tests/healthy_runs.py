@@ -17,8 +17,6 @@ from kubeflow_volcano.progress import silent
 from kubeflow_volcano.validators.report.document import Report
 from kubeflow_volcano.validators.run.runner import Options, validate
 
-__all__ = ["main"]
-
 _QUIET = ("pass", "skip")
 
 

@@ -15,8 +15,6 @@ import yaml
 
 import kubeflow_volcano
 
-__all__ = ["VERSIONS", "Mirror", "package_for", "program"]
-
 VERSIONS = {"3.2.0": "v3.2.0/kustomize_3.2.0_linux_{}", "5.2.1": "kustomize/v5.2.1/kustomize_v5.2.1_linux_{}.tar.gz"}
 _ARCHITECTURES = ("amd64", "arm64")
 

@@ -8,8 +8,6 @@ from pathlib import Path
 from kubeflow_volcano.rehearsal.build.generation import load_generation
 from kubeflow_volcano.rehearsal.build.tools import ensure_tools
 
-__all__ = ["kustomize_of"]
-
 
 def kustomize_of(generation: str) -> Path:
     """The program: 3.2.0 for "1.22", a later one for others."""

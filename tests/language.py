@@ -17,8 +17,6 @@ from typing import NamedTuple
 
 from tests.places import ROOT
 
-__all__ = ["PLAINER", "Use", "places", "uses"]
-
 PLAINER: Mapping[str, str] = {
     r"anew": "again, recreated, restarted",
     r"(?:no|some|every)body(?:'s| else(?:'s)?)?": "name the program, controller or user",

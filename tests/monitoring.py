@@ -14,8 +14,6 @@ import yaml
 from kubeflow_volcano.cluster.objects import Object
 from tests.places import ROOT
 
-__all__ = ["alerts", "dashboard", "expressions", "metrics_of", "monitors", "served"]
-
 HOME = ROOT / "docs/monitoring"
 _SAMPLE = re.compile(r"^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? ")
 _LABEL = re.compile(r'(\w+)="')

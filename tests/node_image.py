@@ -13,8 +13,6 @@ import tarfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-__all__ = ["libraries", "on_the_node", "write_image"]
-
 _MEDIA = "application/vnd.oci.image"
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["ROOT", "UPSTREAM"]
-
 ROOT = Path(__file__).parents[1]
 UPSTREAM = ROOT.parent / "shared" / "upstream"
 """Real manifests; a fresh clone elsewhere does not have them."""

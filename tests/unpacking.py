@@ -5,8 +5,6 @@ from __future__ import annotations
 import tarfile
 from pathlib import Path
 
-__all__ = ["unpack"]
-
 
 def unpack(archive: tarfile.TarFile, directory: Path) -> None:
     """All of it, by the rules for data where tarfile has them, which is from Python 3.11.4 on."""

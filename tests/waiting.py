@@ -6,8 +6,6 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-__all__ = ["at_last", "until"]
-
 _Answer = TypeVar("_Answer")
 
 

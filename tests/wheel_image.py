@@ -16,8 +16,6 @@ from pathlib import Path
 from tests.node_image import libraries, write_image
 from tests.places import ROOT
 
-__all__ = ["write_wheel_image"]
-
 _SITE = "opt/site"
 _UNUSED = ("ensurepip", "idlelib", "lib2to3", "site-packages", "test", "turtledemo", "__pycache__")
 _NOT_IN_PODS = frozenset({"ansible-core"})

@@ -27,8 +27,6 @@ from kubeflow_volcano.validators.language.translation import untranslated
 from kubeflow_volcano.validators.report.summary import WORDS
 from tests.places import ROOT
 
-__all__ = ["claims", "labels", "missing_labels", "missing_messages", "missing_texts", "remedies"]
-
 _REPORT = ROOT / "validators" / "report"
 _RENDERINGS = tuple(
     ROOT / "validators" / name for name in ("cli/manual.py", "explain/rendering.py", "explain/manifest/rendering.py")

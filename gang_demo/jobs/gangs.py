@@ -9,8 +9,6 @@ from kubeflow_volcano.experiment.record import Group, Member
 from kubeflow_volcano.gang_demo.jobs.jobs import GPU
 from kubeflow_volcano.gang_demo.play.history import History
 
-__all__ = ["LONGEST_IN_PART", "Gang", "are_refused_for_gpus", "find_gang"]
-
 LONGEST_IN_PART = 5.0
 """Seconds for which a watch may see some members of a gang on nodes and not all.
 

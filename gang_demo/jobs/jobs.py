@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from kubeflow_volcano.cluster.objects import Object
 
-__all__ = ["GPU", "IMAGE", "KINDS", "SUCCEED_AFTER", "holder", "job", "replicas"]
-
 GPU = "nvidia.com/gpu"
 
 IMAGE = "ghcr.io/kubeflow/training-v1/tf-dist-mnist-test:latest"

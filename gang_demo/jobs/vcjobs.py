@@ -11,8 +11,6 @@ from kubeflow_volcano.gang_demo.jobs.jobs import SUCCEED_AFTER, replicas
 from kubeflow_volcano.gang_demo.play.history import History
 from kubeflow_volcano.gang_demo.play.stand import Stand
 
-__all__ = ["JOB", "QUEUE", "RESTART", "TASK", "Task", "finish", "priority_class", "queue", "vcjob"]
-
 JOB = ("batch.volcano.sh/v1alpha1", "Job")
 QUEUE = ("scheduling.volcano.sh/v1beta1", "Queue")
 TASK = "volcano.sh/task-spec"

@@ -10,8 +10,6 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
 
-__all__ = ["wait_until_read"]
-
 _NAMESPACE, _LABELS = "volcano-system", "app=volcano-scheduler"
 _FLAG = "--scheduler-conf="
 _NUDGE = "kfv.io/asked"

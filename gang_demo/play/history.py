@@ -15,8 +15,6 @@ from kubeflow_volcano.experiment.record import Group, Member, Recorder
 from kubeflow_volcano.gang_demo.model import Event
 from kubeflow_volcano.text import counted
 
-__all__ = ["JOB_NAME", "ROLE", "VCJOB_NAME", "History", "Holding", "has_succeeded", "short", "status"]
-
 JOB_NAME, ROLE = "training.kubeflow.org/job-name", "training.kubeflow.org/replica-type"
 """Labels of the pods of the training operator."""
 VCJOB_NAME = "volcano.sh/job-name"

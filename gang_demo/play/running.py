@@ -24,8 +24,6 @@ from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.text import counted
 
-__all__ = ["count_free_gpus", "play", "play_all"]
-
 _READY_SECONDS = 30.0
 _EMPTY_SECONDS = 10.0
 _TICK = 0.1

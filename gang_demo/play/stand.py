@@ -18,8 +18,6 @@ from kubeflow_volcano.gang_demo.model import Nodes, Outcome, Title
 from kubeflow_volcano.gang_demo.play.history import History, short
 from kubeflow_volcano.progress import Progress
 
-__all__ = ["Case", "Course", "Stand", "no_contradiction"]
-
 _TICK = 0.1
 _ACCOUNT_SECONDS = 24.0
 _REPORT_SECONDS = 5.0

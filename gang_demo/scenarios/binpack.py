@@ -21,8 +21,6 @@ from kubeflow_volcano.gang_demo.model import Nodes, Outcome
 from kubeflow_volcano.gang_demo.play.history import History
 from kubeflow_volcano.gang_demo.play.stand import Case, Stand, no_contradiction
 
-__all__ = ["CASES", "fragmentation", "manifest"]
-
 _NODES = Nodes(4, 4)
 _SMALL = 4
 _GANG = "whole-nodes"

@@ -25,8 +25,6 @@ from kubeflow_volcano.gang_demo.model import Nodes, Outcome
 from kubeflow_volcano.gang_demo.play.history import History
 from kubeflow_volcano.gang_demo.play.stand import Case, Stand, no_contradiction
 
-__all__ = ["CASES", "find_contradiction", "is_reached", "manifest"]
-
 _NODES = Nodes(2, 4)
 _JOB = "elastic"
 _LEAST, _MOST = 2, 4

@@ -24,8 +24,6 @@ from kubeflow_volcano.gang_demo.model import Nodes, Outcome
 from kubeflow_volcano.gang_demo.play.history import History
 from kubeflow_volcano.gang_demo.play.stand import Case, Stand, no_contradiction
 
-__all__ = ["CASES", "JOBS", "Play", "manifest", "served_kinds", "size_of"]
-
 _NODES = Nodes(3, 4)
 _NOTEBOOK = "notebook"
 _HOLD_SECONDS = 2.0

@@ -28,8 +28,6 @@ from kubeflow_volcano.gang_demo.model import Nodes, Outcome
 from kubeflow_volcano.gang_demo.play.stand import Case, Stand
 from kubeflow_volcano.gang_demo.scenarios.job_kinds import JOBS, size_of
 
-__all__ = ["CASES", "manifest", "rights", "workflow"]
-
 _NODES = Nodes(3, 4)
 _NAME = "gang-training"
 _KIND = "PyTorchJob"

@@ -27,8 +27,6 @@ from kubeflow_volcano.gang_demo.model import Nodes, Outcome
 from kubeflow_volcano.gang_demo.play.stand import Case, Course, Stand, no_contradiction
 from kubeflow_volcano.text import counted
 
-__all__ = ["CASES", "Displacement", "Plan"]
-
 LOW, HIGH = "low", "urgent"
 GPUS = 4
 _VALUES = {LOW: 100, HIGH: 100000}

@@ -11,17 +11,6 @@ from kubeflow_volcano.gang_demo.jobs.jobs import holder
 from kubeflow_volcano.gang_demo.jobs.vcjobs import RESTART, Task, queue, vcjob
 from kubeflow_volcano.gang_demo.play.history import History
 
-__all__ = [
-    "ALL",
-    "JOBS",
-    "NODES",
-    "NODE_GPUS",
-    "SIZE",
-    "WEIGHTS",
-    "Plan",
-    "jobs_with_losses",
-]
-
 NODES, NODE_GPUS = 4, 2
 ALL = NODES * NODE_GPUS
 SIZE, JOBS = 2, 4

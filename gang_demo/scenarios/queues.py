@@ -35,8 +35,6 @@ from kubeflow_volcano.gang_demo.scenarios.queue_plan import (
     jobs_with_losses,
 )
 
-__all__ = ["CASES"]
-
 _SHARES: Mapping[str, int] = {"a": 6, "b": 2}
 _LIMIT = 4
 _HOLD = 3.0

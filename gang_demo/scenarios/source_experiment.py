@@ -15,8 +15,6 @@ from kubeflow_volcano.gang_demo.model import Nodes, Outcome
 from kubeflow_volcano.gang_demo.play.history import ROLE, History
 from kubeflow_volcano.gang_demo.play.stand import Case, Stand
 
-__all__ = ["CASES", "is_in_part", "manifest"]
-
 PS, WORKERS = 2, 4
 _SIZE = PS + WORKERS
 _JOB = "dist-mnist"

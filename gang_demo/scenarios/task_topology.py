@@ -16,8 +16,6 @@ from kubeflow_volcano.gang_demo.model import Nodes, Outcome, Title
 from kubeflow_volcano.gang_demo.play.history import ROLE, History
 from kubeflow_volcano.gang_demo.play.stand import Case, Stand
 
-__all__ = ["AFFINITY", "ANTI_AFFINITY", "CASES", "count_apart", "find_contradiction", "layout", "manifest"]
-
 AFFINITY, ANTI_AFFINITY = "volcano.sh/task-topology-affinity", "volcano.sh/task-topology-anti-affinity"
 """Annotations of a PodGroup (plugin task-topology, util.go): roles for the same node, separated by commas, and roles
 whose members must be on different nodes."""

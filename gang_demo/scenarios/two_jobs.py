@@ -23,8 +23,6 @@ from kubeflow_volcano.gang_demo.model import Nodes, Outcome
 from kubeflow_volcano.gang_demo.play.history import History, has_succeeded
 from kubeflow_volcano.gang_demo.play.stand import Case, Stand
 
-__all__ = ["CASES", "KINDS", "are_deadlocked", "find_overlap", "have_ended", "manifest"]
-
 WORKERS, GPUS = 4, 4
 LASTS = "4s"
 """How long each worker of the gang run trains, before the second job starts."""

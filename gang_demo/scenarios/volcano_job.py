@@ -25,8 +25,6 @@ from kubeflow_volcano.gang_demo.play.history import History
 from kubeflow_volcano.gang_demo.play.stand import Case, Course, Stand
 from kubeflow_volcano.text import counted
 
-__all__ = ["CASES", "Training", "find_early_start", "find_mixed_runs", "find_plugin_faults", "manifest", "phases"]
-
 NAME, OTHER = "train", "other"
 PS, WORKERS = 2, 4
 SIZE = PS + WORKERS

@@ -22,8 +22,6 @@ from kubeflow_volcano.gang_demo.play.stand import Case
 from kubeflow_volcano.gang_demo.show.picture import draw
 from kubeflow_volcano.gang_demo.show.report import read, side_by_side
 
-__all__ = ["DIRECTORY", "PAGE", "main", "manifests", "render"]
-
 PAGE = "docs/scenarios.md"
 DIRECTORY = "docs/scenarios"
 """Directory of pictures, manifests and outcomes."""

@@ -8,8 +8,6 @@ from xml.etree import ElementTree as ET
 from kubeflow_volcano.experiment.timeline import WIDTH, Picture, picture_of
 from kubeflow_volcano.gang_demo.model import Outcome
 
-__all__ = ["draw"]
-
 _NAMES, _AXIS, _EDGE = 190, 560, 16
 _ROW, _HEAD, _GAP = 20, 30, 34
 _STYLE = """

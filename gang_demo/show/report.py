@@ -17,8 +17,6 @@ from kubeflow_volcano.gang_demo.show.picture import draw
 from kubeflow_volcano.problems import NotWritten, Problem
 from kubeflow_volcano.text import table
 
-__all__ = ["NAME", "SCHEMA", "document", "read", "side_by_side", "write"]
-
 SCHEMA = "kfv.scenarios/v1"
 NAME = "gang-demo"
 """Prefix of the files' names."""

@@ -10,8 +10,6 @@ from kubernetes.utils.quantity import parse_quantity
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.foreign import read_json
 
-__all__ = ["is_item", "is_up_to_date", "owned_by"]
-
 # Fields whose values, or the values below whose names, are quantities: the server writes 1000m as 1.
 _QUANTITIES = frozenset(
     {

@@ -30,8 +30,6 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.progress import Progress
 
-__all__ = ["Engine"]
-
 _SENT = frozenset({Action.CREATED, Action.CHANGED, Action.UNCHANGED})
 _LAST_LOOK_SECONDS = 15.0
 _SEEN_SECONDS = 1.0

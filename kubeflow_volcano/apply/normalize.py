@@ -13,8 +13,6 @@ from kubeflow_volcano.cluster.api.discovery import Kinds
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import Progress
 
-__all__ = ["normalize", "with_default_namespaces"]
-
 _DEFAULT = "default"
 _INJECTED = (CA_FROM, f"{CA_FROM}-secret", "cert-manager.io/inject-apiserver-ca")
 """Annotations by which cert-manager's CA injector writes the caBundle."""

@@ -10,8 +10,6 @@ from typing import Literal
 from kubeflow_volcano.apply.graph import CRD_KIND, WEBHOOK_KINDS, WORKLOAD_KINDS, Graph
 from kubeflow_volcano.cluster.objects import Ref
 
-__all__ = ["ReadyQueue"]
-
 _READY_WEIGHT = 5
 _GATHERING, _CRDS, _OTHERS, _LAST = 2, 3, 4, 5
 """Ranks: aggregated ClusterRoles, CRDs, everything after them, and last workloads and Services."""

@@ -13,8 +13,6 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import silent
 
-__all__ = ["describe_way_out", "is_immutable_error", "is_replaceable", "wait_for_deletion", "way_out"]
-
 _IMMUTABLE = re.compile(
     r"immutable|cannot change roleRef|may not (be changed|change once set)|updates to .{0,400}? (is|are) forbidden",
     re.IGNORECASE,

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.progress import Progress
 
-__all__ = ["ProgressReporter"]
-
 _PACE_SECONDS = 5.0
 
 

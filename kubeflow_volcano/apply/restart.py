@@ -7,8 +7,6 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 
-__all__ = ["RESTARTED_FOR", "restart"]
-
 RESTARTED_FOR = "kubeflow-volcano/restarted-for"
 """Annotation of a pod template: the cause of the last restart."""
 

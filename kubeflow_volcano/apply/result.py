@@ -18,8 +18,6 @@ from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.redaction import without_secrets
 from kubeflow_volcano.text import counted, few, visible
 
-__all__ = ["Action", "ApplyResult", "ObjectOutcome", "is_same", "without_server_fields"]
-
 _NOISE = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid")
 _NOISY_ANNOTATIONS = ("deployment.kubernetes.io/revision", "kubectl.kubernetes.io/last-applied-configuration")
 

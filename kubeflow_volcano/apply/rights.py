@@ -10,8 +10,6 @@ from typing import Any
 from kubeflow_volcano.cluster.admission.webhooks import selects
 from kubeflow_volcano.cluster.objects import Object, Ref
 
-__all__ = ["Rights", "pod_template"]
-
 Rule = Mapping[str, Any]
 _DEFAULT = "default"
 

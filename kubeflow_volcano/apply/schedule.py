@@ -18,8 +18,6 @@ from kubeflow_volcano.parallel import carrying_thread
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.text import counted
 
-__all__ = ["OUT_OF_TIME", "Schedule", "lock_lost"]
-
 OUT_OF_TIME = "OutOfTime"
 """Reason: nothing became ready for as long as the run waits."""
 

@@ -24,8 +24,6 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import Progress
 
-__all__ = ["Applier"]
-
 _PAUSE_SECONDS = 0.5
 _HEAL_SECONDS = 120.0
 """How long one object is retried: longer than an API server takes to restart."""

@@ -21,8 +21,6 @@ from kubeflow_volcano.cluster.objects import Object, Ref, group_of
 from kubeflow_volcano.cluster.readiness import assess
 from kubeflow_volcano.deadline import Deadline
 
-__all__ = ["Found", "Presence", "learn_kinds", "survey"]
-
 _THREADS = 8
 """Measured with 594 objects: with more threads the API server is the bottleneck."""
 

@@ -9,8 +9,6 @@ from kubeflow_volcano.catalog import read
 from kubeflow_volcano.catalog.images.lost import lost_images, replaced_images, whole_releases
 from kubeflow_volcano.catalog.model import Defect, MinorRange, Release
 
-__all__ = ["DOCUMENT", "FRONT_PAGES", "render", "with_versions"]
-
 DOCUMENT = Path("docs/releases.md")
 """Its path in the checkout."""
 

@@ -11,8 +11,6 @@ from kubeflow_volcano.catalog.data import load
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.decode import Key, decode
 
-__all__ = ["Edge", "Step", "VolcanoStep", "edge_between", "edges", "path_between", "volcano_steps"]
-
 
 @dataclass(frozen=True, slots=True)
 class Step:

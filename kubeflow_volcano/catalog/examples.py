@@ -20,18 +20,6 @@ from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.decode import decode
 from kubeflow_volcano.problems import InvalidInput, Problem
 
-__all__ = [
-    "HOME",
-    "PAGE",
-    "Example",
-    "ExampleKind",
-    "example_images",
-    "example_kinds",
-    "examples",
-    "load_example",
-    "with_table",
-]
-
 HOME = Path(str(files("kubeflow_volcano"))) / "examples"
 """The directory of the manifests: in a checkout a link to `examples/`, which the wheel has as files."""
 

@@ -10,8 +10,6 @@ from typing import Any
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.catalog.operator import era_of
 
-__all__ = ["GANG_SCHEDULERS", "SCHEDULER_PLUGINS", "VOLCANO", "GangScheduler", "gang_scheduler", "podgroup_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class GangScheduler:

@@ -9,8 +9,6 @@ from kubeflow_volcano.catalog.data import load
 from kubeflow_volcano.catalog.model import VersionRange
 from kubeflow_volcano.decode import decode
 
-__all__ = ["Identity", "identities"]
-
 
 @dataclass(frozen=True, slots=True)
 class Identity:

@@ -11,8 +11,6 @@ from kubeflow_volcano.decode import decode
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.text import did_you_mean
 
-__all__ = ["RELEASES", "KustomizeRelease", "kustomize_release"]
-
 RELEASES = "https://github.com/kubernetes-sigs/kustomize/releases/download"
 """Address below which the path of every asset is."""
 

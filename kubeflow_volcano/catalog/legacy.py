@@ -12,8 +12,6 @@ from typing import Any
 
 from kubeflow_volcano.catalog.images.names import ImageName
 
-__all__ = ["KFCTL", "KFDEF_CRD", "KSONNET", "KUBE_BATCH", "KUBE_BATCH_GROUPS", "marks", "runs"]
-
 KUBE_BATCH = "kube-batch"
 """The scheduler that Volcano came from; also the schedulerName of its pods."""
 KFCTL = "kfctl"

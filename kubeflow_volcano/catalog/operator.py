@@ -15,17 +15,6 @@ from kubeflow_volcano.decode import decode
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.ref import Ref
 
-__all__ = [
-    "COMPONENT",
-    "DEPLOYMENT",
-    "GANG_FLAGS",
-    "GangEra",
-    "era_of",
-    "eras",
-    "later_jobs",
-    "version_of_image",
-]
-
 COMPONENT = "training-operator"
 """The training operator's component in every release, and its container."""
 

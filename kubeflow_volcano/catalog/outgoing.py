@@ -8,8 +8,6 @@ from functools import cache
 from kubeflow_volcano.catalog.data import load
 from kubeflow_volcano.decode import decode
 
-__all__ = ["Outgoing", "outgoing"]
-
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:

@@ -9,8 +9,6 @@ from kubeflow_volcano.catalog.data import load
 from kubeflow_volcano.catalog.model import MinorRange
 from kubeflow_volcano.decode import decode
 
-__all__ = ["ServedApi", "served_apis"]
-
 
 @dataclass(frozen=True, slots=True)
 class ServedApi:

@@ -16,8 +16,6 @@ from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.foreign import read_yaml
 
-__all__ = ["cluster_addresses"]
-
 _SERVICE_CIDR = ("networking.k8s.io/v1", "ServiceCIDR")
 _KUBEADM = Ref("v1", "ConfigMap", "kube-system", "kubeadm-config")
 _KUBERNETES = Ref("v1", "Service", "default", "kubernetes")

@@ -14,19 +14,6 @@ from typing import Any, NamedTuple, Self
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.foreign import read_json
 
-__all__ = [
-    "APPLIED_OBJECTS",
-    "GUARDED_KINDS",
-    "SCHEMA",
-    "Brought",
-    "Place",
-    "lasting_objects",
-    "parse",
-    "parse_document",
-    "serialize",
-    "to_document",
-]
-
 APPLIED_OBJECTS = Ref("v1", "ConfigMap", "kubeflow-volcano", "rollout-objects")
 """Where each roll-out records the objects that it brought."""
 

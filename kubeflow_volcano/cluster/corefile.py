@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-__all__ = ["Answers", "answers"]
-
 _PLUGIN = "kubernetes"
 _VARIABLE = re.compile(r"\{[$%]|\$\(|__")
 """Of the environment, and of templates whose values were not filled in."""

@@ -10,8 +10,6 @@ from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 
-__all__ = ["edit"]
-
 _TRIES = 5
 
 

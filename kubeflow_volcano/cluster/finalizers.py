@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-__all__ = ["CRD_CLEANUP", "domain_of", "known_controller", "nearest_group"]
-
 CRD_CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 """The API server's own finalizer on a CRD: it deletes the objects of that kind first (apiextensions-apiserver)."""
 

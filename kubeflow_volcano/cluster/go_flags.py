@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["read_flags", "values_of"]
-
 
 def read_flags(words: Sequence[str]) -> Mapping[str, str]:
     """Values by flag, in the spelling with two dashes. One dash means the same as two, the last one wins.

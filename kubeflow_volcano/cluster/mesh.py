@@ -15,21 +15,6 @@ from kubeflow_volcano.cluster.admission.webhooks import Webhook, labelled_namesp
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.foreign import read_yaml
 
-__all__ = [
-    "INJECTION",
-    "PROXY",
-    "SELECTING",
-    "Mesh",
-    "has_sidecar",
-    "injectors",
-    "is_injected",
-    "is_selected",
-    "mesh_of",
-    "mesh_refs",
-    "opts_out",
-    "selector_of",
-]
-
 SELECTING = frozenset({"AuthorizationPolicy", "EnvoyFilter", "Gateway", "RequestAuthentication"})
 """Kinds of Istio that choose pods by labels, and in which an unmatched label means that nothing is protected or served.
 """

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["FIELD_MANAGER", "RUN_LABEL", "SIMULATED_NODE", "SIMULATED_POD", "may_be_overwritten", "writes_for_us"]
-
 RUN_LABEL = "kfv.io/run"
 """Label of every object that an experiment creates; the value is the run id. Checks skip namespaces that carry it."""
 SIMULATED_NODE = "kwok.x-k8s.io/node"

@@ -25,8 +25,6 @@ from kubeflow_volcano.cluster.readiness import State, assess
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.text import few
 
-__all__ = ["CONTROLLER", "Obstacle", "obstacles"]
-
 CONTROLLER = Ref("coordination.k8s.io/v1", "Lease", "kube-system", "kube-controller-manager")
 """Held by the kube-controller-manager that acts, with the namespace controller in it."""
 

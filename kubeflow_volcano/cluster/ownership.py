@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 from kubeflow_volcano.cluster.objects import Object
 
-__all__ = ["mark_of", "owner_of"]
-
 _ANNOTATIONS: Mapping[str, str] = {
     "meta.helm.sh/release-name": "Helm release",
     "argocd.argoproj.io/tracking-id": "Argo CD application",

@@ -9,8 +9,6 @@ from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 
-__all__ = ["domain_of", "full_names", "named_domains"]
-
 _CRD = "CustomResourceDefinition"
 _EXAMPLE = "_example"
 """Key of ConfigMaps of Knative and KServe that documents the others."""

@@ -8,8 +8,6 @@ import re
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import Problem
 
-__all__ = ["lost_version", "problem", "readable_version", "storage_version", "way_back"]
-
 # ConvertToVersion of delegatingCRConverter in apiextensions-apiserver, pkg/apiserver/conversion.
 _LOST = re.compile(r"request to convert CR from an invalid group/version: \S+/(v\w+)")
 

@@ -15,21 +15,6 @@ from kubeflow_volcano.cluster.go_flags import read_flags, values_of
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.foreign import read_yaml
 
-__all__ = [
-    "GANG_SWITCH",
-    "SCHEDULER_PROGRAM",
-    "Configuration",
-    "Unusable",
-    "configuration_of",
-    "find_schedulers",
-    "flags_of_scheduler",
-    "gang_faults",
-    "read_configuration",
-    "scheduler_container",
-    "scheduler_names",
-    "scheduler_ref",
-]
-
 GANG_SWITCH = "enableJobReady"
 """Of the plugin gang: with it off, gangs are not all or nothing, as nothing asks whether minMember pods have a node
 (JobReady of pkg/scheduler/framework/session_plugins.go, which decides about stmt.Commit in actions/allocate; v1.8.0 to

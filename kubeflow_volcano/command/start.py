@@ -5,8 +5,6 @@ from __future__ import annotations
 import signal
 from importlib import import_module
 
-__all__ = ["main"]
-
 
 def main() -> int:
     """Run the command line of this process; returns its exit code."""

@@ -10,8 +10,6 @@ from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.cluster.objects import Object
 
-__all__ = ["USER_AGENT", "Acting", "Write"]
-
 USER_AGENT = "kubeflow-volcano-validators"
 """The API server takes the field manager of what a validation writes from this user agent."""
 

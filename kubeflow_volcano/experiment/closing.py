@@ -13,8 +13,6 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.experiment.remains import Departure, Tracked, delete_all, wait_gone
 from kubeflow_volcano.experiment.volumes import helpers_of, let_go, volume_of
 
-__all__ = ["SHARED", "remove", "remove_helpers"]
-
 SHARED = (("scheduling.volcano.sh/v1beta1", "Queue"), ("scheduling.k8s.io/v1", "PriorityClass"))
 """Cluster-scoped kinds that pods refer to; deleted when no pod of the session is left."""
 

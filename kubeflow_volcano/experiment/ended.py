@@ -15,8 +15,6 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.experiment.pods import CONTAINER
 from kubeflow_volcano.experiment.session import Session
 
-__all__ = ["BAD_STARTS", "NO_EVENT", "End", "is_progress", "kept_out", "phase_of", "warnings_about", "watch_to_end"]
-
 _TICK = 0.2
 _LONGEST = 5
 """How many times the seconds of a wait it may last, however often there is progress."""

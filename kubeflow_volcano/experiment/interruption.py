@@ -15,8 +15,6 @@ from types import FrameType
 
 from kubeflow_volcano.problems import Exit
 
-__all__ = ["Interrupted", "ending_with_parent", "interruptible", "postponed"]
-
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _LOOK_SECONDS = 0.5
 

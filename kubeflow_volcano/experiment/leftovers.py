@@ -16,8 +16,6 @@ from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
 from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.experiment.remains import Tracked
 
-__all__ = ["EXPIRES", "KINDS", "OWNER", "expired", "this_process"]
-
 EXPIRES = "kfv.io/expires"
 """Annotation of everything that a probe creates: when (RFC3339) another run may remove it."""
 

@@ -9,8 +9,6 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object
 
-__all__ = ["CONTAINER", "RESOURCES", "RESTRICTED", "SCRIPT_RESOURCES", "lowest_priority", "on_node", "probe_pod"]
-
 RESOURCES: Mapping[str, Mapping[str, str]] = {
     "requests": {"cpu": "0", "memory": "16Mi"},
     "limits": {"cpu": "10m", "memory": "16Mi"},

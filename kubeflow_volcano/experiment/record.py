@@ -13,8 +13,6 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, conditions
 from kubeflow_volcano.cluster.watch.observer import Change
 
-__all__ = ["Group", "Member", "Moment", "Recorder"]
-
 _LONGEST_TIMELINE = 200
 
 

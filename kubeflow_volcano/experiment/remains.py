@@ -14,8 +14,6 @@ from kubeflow_volcano.cluster.watch.observer import Change, Observer, Subject
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.experiment.volumes import is_provisioned, let_go
 
-__all__ = ["Cleanup", "Departure", "Tracked", "delete_all", "wait_gone"]
-
 _TICK = 0.2
 _VOLUMES = Subject("v1", "PersistentVolume")
 

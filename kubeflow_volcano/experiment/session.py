@@ -33,8 +33,6 @@ from kubeflow_volcano.experiment.spaces import USABLE_SECONDS, Level, space, wai
 from kubeflow_volcano.progress import Progress, silent
 from kubeflow_volcano.text import counted
 
-__all__ = ["EVERYWHERE", "Options", "ProbeRefused", "Session"]
-
 EVERYWHERE = "namespaces that deny the same without the probe's labels"
 """Part of the text of a refusal that does not concern the probe alone."""
 

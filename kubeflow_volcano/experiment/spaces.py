@@ -12,8 +12,6 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.watch.observer import Observer, Subject
 from kubeflow_volcano.deadline import Deadline
 
-__all__ = ["USABLE_SECONDS", "Level", "space", "wait_usable"]
-
 USABLE_SECONDS = 24.0
 """How long kube-controller-manager may take to prepare a namespace for its first pod."""
 

@@ -13,8 +13,6 @@ from kubeflow_volcano.experiment.pods import probe_pod
 from kubeflow_volcano.experiment.record import Group, Member, Moment, Recorder
 from kubeflow_volcano.experiment.session import ProbeRefused, Session
 
-__all__ = ["NOWHERE", "PODGROUP", "Stage", "Step", "nowhere", "step_of", "was_judged"]
-
 PODGROUP = VOLCANO.podgroup
 NOWHERE = "kfv.io/nowhere"
 """A label that no node has: a pod that requires it is unschedulable."""

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-__all__ = ["WIDTH", "Bar", "Mark", "Picture", "Row", "picture_of", "pictures"]
-
 WIDTH = 1000
 """Units of the horizontal axis; the picture is scaled to the width of the page."""
 

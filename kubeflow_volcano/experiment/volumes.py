@@ -8,8 +8,6 @@ from collections.abc import Collection
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 
-__all__ = ["helpers_of", "is_provisioned", "let_go", "served_claim", "volume_of"]
-
 # A provisioned volume is pvc-UID of its claim (sig-storage-lib-external-provisioner, getProvisionedVolumeNameForClaim),
 # and the pod that makes it ends in the volume's name (local-path-provisioner, createHelperPod).
 _PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"

@@ -9,31 +9,6 @@ from typing import Any
 
 from kubeflow_volcano.decode import DecodeError, Limits, decode
 
-__all__ = [
-    "CannotLookError",
-    "Cgroup",
-    "Device",
-    "Firewall",
-    "Host",
-    "HostFacts",
-    "Inotify",
-    "Kubelet",
-    "Machine",
-    "Modules",
-    "Name",
-    "Networks",
-    "Os",
-    "Place",
-    "Proxy",
-    "Runtime",
-    "SELinux",
-    "Swap",
-    "Sysctl",
-    "Time",
-    "Trouble",
-    "Written",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Os:

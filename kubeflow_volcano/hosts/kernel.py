@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["BRIDGE", "OWN_FILE", "SYSCTLS", "Setting", "modules_for"]
-
 OWN_FILE = "zz-kubeflow-volcano.conf"
 """File that a repair writes settings and modules to; files whose names sort later overrule it."""
 ALWAYS = ("overlay", "nf_conntrack")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from kubeflow_volcano.catalog.model import version_key
 
-__all__ = ["most_behind", "unsupported_skew"]
-
 _WIDER_FROM = (1, 25)
 
 

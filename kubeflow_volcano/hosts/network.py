@@ -5,8 +5,6 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["API_SERVER", "KUBELET", "address_of", "is_exempt", "targets"]
-
 KUBELET, API_SERVER = 10250, 6443
 """kubespray, docs/operations/port-requirements.md."""
 

@@ -21,8 +21,6 @@ from kubeflow_volcano.rehearsal.node import network
 from kubeflow_volcano.rehearsal.node.cgroups import NodeCgroup, read_layout
 from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec, State
 
-__all__ = ["DownResult", "UpResult", "down", "find_leftovers", "up"]
-
 _LOCK_SECONDS = 60.0
 
 

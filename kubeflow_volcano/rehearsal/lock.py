@@ -12,8 +12,6 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Busy, Problem
 from kubeflow_volcano.progress import Progress
 
-__all__ = ["hold_lock"]
-
 _RETRY_SECONDS = 0.2
 _REPORT_SECONDS = 15.0
 

@@ -15,8 +15,6 @@ from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rehearsal.build.generation import HOME, extras_of
 
-__all__ = ["ClusterPaths", "RehearsalSpec", "State", "generations"]
-
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,18}[a-z0-9])?")
 _MOST_NODES, _MOST_GPUS = 1000, 64
 

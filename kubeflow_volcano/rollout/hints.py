@@ -8,8 +8,6 @@ from kubeflow_volcano.apply.problems import CONFLICT, CONFLICTING_FIELDS, NOT_AL
 from kubeflow_volcano.apply.schedule import OUT_OF_TIME
 from kubeflow_volcano.cluster.api.credentials import NO_CREDENTIALS
 
-__all__ = ["HINTS"]
-
 _ADOPT = "kubeflow_adopt with the name of its component takes over an object that others brought"
 
 HINTS: Mapping[str, str] = {

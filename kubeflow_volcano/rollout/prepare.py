@@ -46,8 +46,6 @@ from kubeflow_volcano.rollout.storage.static_volumes import static_volumes
 from kubeflow_volcano.rollout.versions.installed import installed_versions, remains
 from kubeflow_volcano.rollout.versions.judge import require_upgrade
 
-__all__ = ["Prepared", "prepare"]
-
 Parts = Mapping[str, tuple[Object, ...]]
 
 

@@ -12,8 +12,6 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.stored_versions import lost_version
 from kubeflow_volcano.rollout.backup.selection import has_ended
 
-__all__ = ["running_jobs"]
-
 _JOBS = frozenset({"kubeflow.org", "trainer.kubeflow.org", "batch.volcano.sh"})
 _GROUPS = frozenset({"scheduling.volcano.sh", "scheduling.x-k8s.io"})
 

@@ -10,8 +10,6 @@ from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.rollout.gang.wiring import OPERATORS
 from kubeflow_volcano.rollout.settings.settings import Settings
 
-__all__ = ["ROLES", "Scope", "scope_of"]
-
 _OF_ROLES = {
     "local_path": "local-path",
     "volcano": VOLCANO.name,

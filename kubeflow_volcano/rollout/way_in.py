@@ -14,8 +14,6 @@ from kubeflow_volcano.rollout.settings.people.connectors import public_issuer, r
 from kubeflow_volcano.rollout.settings.people.profiles import queue_advice
 from kubeflow_volcano.rollout.settings.settings import Settings
 
-__all__ = ["way_in"]
-
 _LOCAL_PORT = 8080
 _DEFAULTS = {"http": 80, "https": 443}
 

@@ -13,8 +13,6 @@ from ansible_collections.kubeflow_volcano.platform.plugins.module_utils import p
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.host_files import place, read
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.processes import option, processes
 
-__all__ = ["ENDPOINT", "Daemon", "chosen", "dump", "find_daemon", "toml_pairs", "unit"]
-
 ENDPOINT = "unix:///run/containerd/containerd.sock"
 CONFIG = "/etc/containerd/config.toml"
 SECONDS = 30

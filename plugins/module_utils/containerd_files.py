@@ -19,8 +19,6 @@ from typing import Any
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.foreign import mappings, read_json
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.host_files import place, read
 
-__all__ = ["changed_since", "encoded", "finish", "registries", "restore", "unfinished", "write"]
-
 JOURNAL = Path("/var/lib/kubeflow-volcano/containerd.json")
 _MARK = ".kubeflow-volcano-"
 

@@ -13,8 +13,6 @@ from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.containe
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.foreign import mappings, read_json
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.programs import MISSING, complaint, run
 
-__all__ = ["cri_settings", "pull", "restart", "unloaded", "unready"]
-
 SECONDS = 15
 PULL_SECONDS = 600
 LOOK_SECONDS = 1.0

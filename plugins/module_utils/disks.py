@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.host_files import read
 
-__all__ = ["Mount", "look_paths", "mount_of", "mounts"]
-
 
 class Mount(NamedTuple):
     """A mount: its directory, type, source, and options, of the mount and of its file system."""

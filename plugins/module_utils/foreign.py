@@ -6,8 +6,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["mappings", "read_json"]
-
 _MOST_CHARACTERS = 64 << 20
 """The images of a node take 1 kB each."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["assignments", "drop_ins", "exists", "listed", "place", "read"]
-
 ROOT = ""
 """Put before every absolute path; only tests set it."""
 _MOST_CHARACTERS = 1 << 20

@@ -16,8 +16,6 @@ from ansible_collections.kubeflow_volcano.platform.plugins.module_utils import h
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.host_files import drop_ins, exists, place, read
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.processes import pids
 
-__all__ = ["UNIFIED", "look_cgroup", "look_inotify", "look_modules", "look_sysctls"]
-
 UNIFIED = 2
 """Version of control groups with one tree for all controllers."""
 SYSCTL_DIRECTORIES = ("/etc/sysctl.d", "/run/sysctl.d", "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d", "/lib/sysctl.d")

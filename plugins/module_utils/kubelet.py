@@ -18,8 +18,6 @@ from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.host_fil
 )
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.processes import Process, option
 
-__all__ = ["endpoint_of", "look_kubelet", "settings_of"]
-
 KEPT = {
     "/var/lib/kubelet/kubeadm-flags.env": "KUBELET_KUBEADM_ARGS",
     "/etc/sysconfig/kubelet": "KUBELET_EXTRA_ARGS",

@@ -17,8 +17,6 @@ from typing import Any
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.host_files import assignments, listed, read
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.processes import Process
 
-__all__ = ["look_connections", "look_names", "look_networks", "look_proxies"]
-
 RESOLVE_SECONDS = 10
 CONNECT_SECONDS = 3
 _UNITS = ("containerd", "kubelet", "crio", "docker", "cri-docker", "isulad", "k3s", "k3s-agent", "rke2-server")

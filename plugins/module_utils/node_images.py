@@ -16,8 +16,6 @@ from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.processe
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.programs import find_program, run, version_in
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.runtimes import runtime_at
 
-__all__ = ["NodeRuntime", "UnusableError", "find_image"]
-
 DOCKER = ("/run/cri-dockerd.sock", "/var/run/cri-dockerd.sock", "/run/dockershim.sock", "/var/run/dockershim.sock")
 SOCKETS = ("/run/containerd/containerd.sock", "/run/k3s/containerd/containerd.sock", "/run/crio/crio.sock")
 ASK_SECONDS = 60

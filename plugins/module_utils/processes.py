@@ -11,8 +11,6 @@ from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.host_fil
     read,
 )
 
-__all__ = ["Process", "daemon_of", "option", "pids", "processes"]
-
 DAEMONS = (
     "kubelet",
     "containerd",

@@ -11,8 +11,6 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-__all__ = ["MISSING", "Finished", "complaint", "find_program", "run", "version_in"]
-
 PLACES = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Directories of programs that the secure_path of sudo may leave out, /usr/local/bin above all."""
 MISSING, LATE = 127, 124

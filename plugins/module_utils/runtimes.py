@@ -12,8 +12,6 @@ from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.kernel i
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.kubelet import endpoint_of, settings_of
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.processes import Process
 
-__all__ = ["look_runtime", "runtime_at"]
-
 SECONDS = 15
 _SOCKETS = {
     "cri-dockerd": "docker",

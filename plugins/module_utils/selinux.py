@@ -8,8 +8,6 @@ import re
 
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.host_files import place, read
 
-__all__ = ["is_known", "label_of", "mode", "pattern_of", "rule_type"]
-
 _MODES = {"1": "enforcing", "0": "permissive"}
 
 

@@ -23,8 +23,6 @@ from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.host_fil
 )
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.processes import Process
 
-__all__ = ["look_firewall", "look_machine", "look_os", "look_selinux", "look_swap", "look_time"]
-
 SECONDS = 15
 _FIREWALL_SECONDS = 60
 """D-Bus, by which it asks, gives up after 25 s and says so."""

@@ -32,8 +32,6 @@ except ImportError as error:
     )
     raise AnsibleError(message) from error
 
-__all__ = ["Action", "arguments_of", "display", "failed", "show", "warn"]
-
 
 class Action(ActionBase):
     """Checks the task's arguments, calls `answer`, and turns problems that it raises into a failed result."""

@@ -7,8 +7,6 @@ from kubeflow_volcano.rollout.images.rename.rules import renamed
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.validators.run.options import Options
 
-__all__ = ["expected_of"]
-
 
 def expected_of(settings: Settings) -> Options:
     """Options with what is rolled out, and the names of the probes' images; all else is as by default."""

@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from ansible.errors import AnsibleError
 from ansible.release import __version__ as _core
 
-__all__ = ["COLLECTION", "VERSION", "unsupported"]
-
 COLLECTION = "kubeflow_volcano.platform"
 """Name of the collection; its plugins call each other by full names, which are found wherever a task is."""
 

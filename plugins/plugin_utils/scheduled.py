@@ -10,8 +10,6 @@ from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.settings.validation.schedule import PART
 from kubeflow_volcano.validators.cli import scheduled
 
-__all__ = ["with_schedule"]
-
 
 def with_schedule(settings: Settings) -> Settings:
     """The settings, with the CronJob, its account and its rights where the inventory has a schedule.

@@ -20,8 +20,6 @@ from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.values i
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.text import did_you_mean, few
 
-__all__ = ["refusal"]
-
 _SPECIAL = ("all", "always", "never", "tagged", "untagged")
 """Words for tags that Ansible itself gives a meaning; docs.ansible.com, "Special tags"."""
 

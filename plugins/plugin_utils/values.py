@@ -13,8 +13,6 @@ try:
 except ImportError:  # before ansible-core 2.19
     from ansible.parsing.yaml.objects import AnsibleVaultEncryptedUnicode as EncryptedString
 
-__all__ = ["Variables", "plain", "undecryptable"]
-
 _NO_PASSWORD = re.compile(r"no vault secrets found")
 _OF_VAULT = re.compile(r"no vault secrets|undecryptable|Decryption failed")
 """Also what Ansible makes of its own error when the value is part of a template."""

@@ -11,8 +11,6 @@ from kubeflow_volcano.text import few
 from kubeflow_volcano.validators.report.console import render
 from kubeflow_volcano.validators.report.document import Report
 
-__all__ = ["result_of"]
-
 _MOST_NAMES = 8
 
 

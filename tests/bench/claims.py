@@ -6,8 +6,6 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["CLAIMS", "Claim", "Judgement", "Sample", "costs", "judge", "markdown", "table"]
-
 
 @dataclass(frozen=True, slots=True)
 class Sample:

@@ -13,8 +13,6 @@ from functools import partial
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 
-__all__ = ["NODES", "PODS", "POD_GROUPS", "fill", "nodes", "pods"]
-
 NODES, PODS, POD_GROUPS = 1000, 10_000, 200
 _NAMESPACES, _GANG, _WAITING = 40, 20, 10
 _THREADS = 8

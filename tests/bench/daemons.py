@@ -7,8 +7,6 @@ from pathlib import Path
 
 from tests.places import ROOT
 
-__all__ = ["api_server", "controller_manager", "credentials", "etcd", "kwok", "volcano"]
-
 _SERVICES = "10.96.0.0/16"
 # Nodes of a crowd have no leases, and what owns its pods does not exist.
 _OF_CROWDS = (

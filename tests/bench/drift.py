@@ -11,8 +11,6 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem, ProblemsError
 from tests.bench.releases import Release
 
-__all__ = ["Drift"]
-
 _EACH = 10
 
 

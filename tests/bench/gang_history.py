@@ -9,8 +9,6 @@ from itertools import pairwise
 from kubeflow_volcano.cluster.objects import Object, conditions
 from kubeflow_volcano.cluster.watch.observer import Change
 
-__all__ = ["GangHistory", "brief"]
-
 _JUDGED = re.compile(r"/(\d+) tasks in gang unschedulable")
 
 

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from tests.bench.claims import Sample, markdown
 
-__all__ = ["FITTING", "gang_table"]
-
 FITTING = "gang of "
 """How the stages of gangs for which there is room begin."""
 

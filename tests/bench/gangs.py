@@ -27,8 +27,6 @@ from tests.bench.gang_history import GangHistory, brief
 from tests.bench.gang_table import FITTING
 from tests.bench.plane import Plane
 
-__all__ = ["NODES", "RELEASE", "SIZES", "TUNED", "member", "node", "placements"]
-
 RELEASE = "1.9.1"
 """The release with whose generation of programs gangs are measured."""
 NODES = 1000

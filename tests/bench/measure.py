@@ -14,8 +14,6 @@ from pathlib import Path
 
 from kubeflow_volcano.problems import Problem, ProblemsError
 
-__all__ = ["Run", "measure"]
-
 _LIMIT_SECONDS = 900.0
 _LINES = 5
 

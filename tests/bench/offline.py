@@ -14,8 +14,6 @@ from tests.bench.measure import Run, measure
 from tests.bench.releases import Release
 from tests.places import ROOT
 
-__all__ = ["Offline"]
-
 _HOSTS = "localhost ansible_connection=local ansible_python_interpreter={{ansible_playbook_python}}\n"
 
 

@@ -25,8 +25,6 @@ from kubeflow_volcano.rehearsal.node import pki
 from tests.bench import daemons
 from tests.bench.ours import peak_mib
 
-__all__ = ["Plane"]
-
 _START_SECONDS = 90.0
 _QUIET_SHARE, _QUIET_WINDOW_SECONDS, _QUIET_SECONDS = 0.15, 2.0, 60.0
 _TICKS = os.sysconf("SC_CLK_TCK")

@@ -18,8 +18,6 @@ from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from tests.bench.measure import measure
 from tests.unpacking import unpack
 
-__all__ = ["GENERATIONS", "PLACEHOLDERS", "Release", "example_of", "prepare"]
-
 GENERATIONS: Mapping[str, str] = {"1.9.1": "1.30", "1.6.1": "1.22"}
 """On which generation of the rehearsal cluster each release is measured."""
 

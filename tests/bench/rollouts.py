@@ -15,8 +15,6 @@ from tests.bench.measure import Run, measure
 from tests.bench.plane import Plane
 from tests.bench.releases import PLACEHOLDERS, Release
 
-__all__ = ["CONTESTANTS", "roll_outs"]
-
 CONTESTANTS = ("ours", "replay", "upstream")
 _APPLY = "apply --server-side --force-conflicts"  # upstream's own flags from 1.9 on
 _LOOP = f"""

@@ -30,8 +30,6 @@ from tests.bench.ours import peak_mib
 from tests.bench.plane import Plane
 from tests.bench.releases import Release
 
-__all__ = ["upgrades"]
-
 _PAIRS = 3
 _VOLUMES = 8  # more than any release claims
 

@@ -18,8 +18,6 @@ from tests.bench.measure import Run, measure
 from tests.bench.plane import Plane
 from tests.bench.releases import Release
 
-__all__ = ["validations"]
-
 _VOLCANO = "volcano-1.12.2.yaml.gz"
 
 

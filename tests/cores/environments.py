@@ -21,8 +21,6 @@ from pathlib import Path
 from kubeflow_volcano.directories import cache_directory
 from tests.places import ROOT
 
-__all__ = ["CORES", "LOCKS", "Core", "oldest_and_newest"]
-
 LOCKS = ROOT / "requirements" / "ansible-core"
 """A file for each ansible-core, with what other packages than run.txt has it needs."""
 

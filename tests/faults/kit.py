@@ -12,8 +12,6 @@ from pathlib import Path
 from kubeflow_volcano.problems import Problem
 from tests.places import ROOT
 
-__all__ = ["assert_told", "full_disk", "said_by", "validators"]
-
 
 @contextlib.contextmanager
 def full_disk(place: Path, size: str = "16k") -> Iterator[Path]:

@@ -8,8 +8,6 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from tests.waiting import at_last
 
-__all__ = ["appeared", "inventory"]
-
 _KINDS = (
     ("v1", "Namespace"),
     ("v1", "Node"),

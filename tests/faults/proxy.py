@@ -22,8 +22,6 @@ from kubernetes import config as kubernetes_config
 
 from kubeflow_volcano.cluster.api.client import Cluster
 
-__all__ = ["HUNG", "LOST", "RESET", "Asked", "Fault", "FaultProxy", "altered", "cut", "proxied", "slow", "status"]
-
 
 @dataclass(frozen=True)
 class Asked:

@@ -17,8 +17,6 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import Progress, silent
 from tests.faults.proxy import Asked, Fault
 
-__all__ = ["assert_whole", "crd", "obj", "often", "outcomes", "run", "small_release"]
-
 NUMBERS = itertools.count()
 
 

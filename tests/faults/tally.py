@@ -10,8 +10,6 @@ from typing import Any
 
 from tests.faults.cases import CASES
 
-__all__ = ["Line", "Ran", "render", "summarize"]
-
 
 @dataclass(frozen=True)
 class Ran:

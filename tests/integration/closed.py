@@ -18,8 +18,6 @@ from typing import Any
 from tests.hosts.lab.registry import Registry
 from tests.places import ROOT
 
-__all__ = ["Closed", "run_closed"]
-
 
 @dataclass(frozen=True)
 class Closed:

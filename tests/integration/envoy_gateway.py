@@ -29,8 +29,6 @@ from tests.integration.breaking import made
 from tests.node_image import libraries, on_the_node, write_image
 from tests.waiting import until
 
-__all__ = ["envoy_on_the_node", "in_front"]
-
 _NETWORKING = "networking.istio.io/v1beta1"
 _GATEWAY = Ref(_NETWORKING, "Gateway", "kubeflow", "kubeflow-gateway")
 _MESH = Ref("v1", "ConfigMap", "istio-system", "istio")

@@ -14,8 +14,6 @@ from kubeflow_volcano.validators.explain.rendering import document, render
 from kubeflow_volcano.validators.explain.stages import explain
 from tests.waiting import at_last, until
 
-__all__ = ["GPU", "LABELS", "LITTLE", "SIMULATED", "Jobs", "job"]
-
 SIMULATED = [{"key": "kwok.x-k8s.io/node", "operator": "Exists"}]
 GPU: Object = {"resources": {"requests": {"cpu": "10m", "nvidia.com/gpu": "1"}, "limits": {"nvidia.com/gpu": "1"}}}
 LITTLE: Object = {"resources": {"requests": {"cpu": "10m"}}}

@@ -18,8 +18,6 @@ from tests.integration.node_registry import enter
 from tests.samples.certificates import CA, pem, signer
 from tests.waiting import until
 
-__all__ = ["BASE", "READER", "READER_PASSWORD", "serving"]
-
 BASE = "dc=company,dc=example"
 READER, READER_PASSWORD = f"cn=reader,{BASE}", "of-the-reader"
 """The only one who may look entries up."""

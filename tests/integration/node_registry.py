@@ -22,8 +22,6 @@ from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
 from tests.hosts.test_registry import package
 from tests.waiting import until
 
-__all__ = ["NodeRegistry", "enter", "image_store", "serving", "stored_images"]
-
 
 @dataclass(frozen=True)
 class NodeRegistry:

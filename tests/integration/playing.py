@@ -9,8 +9,6 @@ from pathlib import Path
 
 from tests.places import ROOT
 
-__all__ = ["play", "started"]
-
 
 def play(playbook: str, inventory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The result of playbooks/<playbook>.yml with that inventory."""

@@ -14,8 +14,6 @@ from kubeflow_volcano.rollout import run
 from kubeflow_volcano.rollout.scope import Scope, scope_of
 from kubeflow_volcano.rollout.settings.settings import Settings
 
-__all__ = ["own_sources", "roll_out", "wire_gang"]
-
 
 def own_sources(kubeconfig: Path) -> dict[str, Any]:
     """Variables for the manifests and the kustomize that come with a rehearsal cluster."""

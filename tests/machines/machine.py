@@ -16,8 +16,6 @@ from pathlib import Path
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.directories import cache_directory
 
-__all__ = ["Machine", "make_tree"]
-
 _SUITE = "bookworm"
 _PACKAGES = (
     "auditd busybox-static ca-certificates containerd dbus firewalld iproute2 iptables kmod linux-image-cloud-amd64 "

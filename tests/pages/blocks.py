@@ -18,21 +18,6 @@ from pathlib import Path
 
 from tests.places import ROOT
 
-__all__ = [
-    "CLUSTER_PAGES",
-    "COLLECTION_PAGE",
-    "HOST_PAGES",
-    "LANGUAGES",
-    "PAGES",
-    "TRANSLATIONS",
-    "Block",
-    "blocks",
-    "heredocs",
-    "parse",
-    "run_pages",
-    "without_heredocs",
-]
-
 LANGUAGES = ("diff", "sh", "text", "yaml")
 PAGES = tuple(
     path.relative_to(ROOT)

@@ -9,8 +9,6 @@ from pathlib import Path
 from tests.pages.blocks import TRANSLATIONS
 from tests.places import ROOT
 
-__all__ = ["translated_pages", "with_blocks"]
-
 _BLOCK = re.compile(r"(?ms)(?:^ *<!-- [^\n]+ -->\n)?^( *)```[^\n]*\n(?:.*?\n)??\1```$")
 
 

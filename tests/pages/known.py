@@ -22,8 +22,6 @@ from kubeflow_volcano.rollout.settings.variables import complete
 from tests.pages.blocks import without_heredocs
 from tests.places import ROOT
 
-__all__ = ["INSTALLED", "commands", "problems_of_commands", "problems_of_variables"]
-
 _PROGRAMS = frozenset(["$EDITOR", "base64", "cat", "cd", "cp", "date", "echo", "export", "git", "grep", "kubectl"])
 _PROGRAMS |= {".", "ansible-builder", "ansible-galaxy", "kustomize", "pip", "python3", "sed", "sha256sum"}
 _PROGRAMS |= {"podman", "skopeo", "sleep"}

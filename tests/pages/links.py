@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-__all__ = ["LINK", "anchors", "headings", "links", "outside_code", "prose"]
-
 LINK = re.compile(r"(!?\[[^\]]*\])\(([^)\s]+)\)")
 _CODE = re.compile(r"(?ms)(^ *```.*?^ *```$)")
 

@@ -26,8 +26,6 @@ from tests.pages.links import LINK, anchors, links, outside_code, prose
 from tests.places import ROOT
 from tests.release.versions import address
 
-__all__ = ["INDEX", "build", "navigation", "staged", "write"]
-
 INDEX = Path("docs/README.md")
 """The page whose tables are the navigation."""
 

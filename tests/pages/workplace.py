@@ -32,8 +32,6 @@ from tests.hosts.lab import Host, Lab
 from tests.pages.blocks import Block
 from tests.places import ROOT
 
-__all__ = ["SUBSTITUTIONS", "Played", "Workplace"]
-
 ADDRESS = "<address of this repository>"
 SUBSTITUTIONS: Mapping[str, Mapping[str, str]] = {
     "README.md": {ADDRESS: "repository"},

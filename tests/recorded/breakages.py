@@ -41,8 +41,6 @@ from kubeflow_volcano.validators.subjects.storage_classes import default_classes
 from tests.recorded.planting import Absent, Planting, condition, crashing, terminating, unpullable, unready
 from tests.recorded.planting_certificates import another_authority
 
-__all__ = ["BREAKAGES", "Plant"]
-
 Plant = Callable[[Planting], object]
 OPERATOR = TRAINING.ref
 DNS = Ref("v1", "Service", "kube-system", "kube-dns")

@@ -12,8 +12,6 @@ from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.validators.core.facts import Fact
 from kubeflow_volcano.validators.subjects.pods import WINDOW, Window
 
-__all__ = ["plain", "read_back"]
-
 
 def plain(value: Any) -> Any:
     """A value of a fact as texts, numbers, lists and mappings; a mapping with other keys is a list of pairs."""

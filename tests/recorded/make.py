@@ -15,8 +15,6 @@ from tests.recorded.foreign.making import Recipe, making
 from tests.recorded.record import record
 from tests.recorded.recording import About
 
-__all__ = ["RECIPES"]
-
 RECIPES: dict[str, Recipe] = {
     **managed.RECIPES,
     **people.RECIPES,

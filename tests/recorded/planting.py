@@ -13,8 +13,6 @@ from kubeflow_volcano.validators.core.facts import Fact, Facts
 from kubeflow_volcano.validators.core.resources import DEPLOYMENTS, ENDPOINT_SLICES, PODS, RESOURCES, SERVICES
 from kubeflow_volcano.validators.subjects.ownership import workload_of
 
-__all__ = ["Absent", "Planting", "condition", "crashing", "terminating", "unpullable", "unready"]
-
 
 class Absent(Exception):  # noqa: N818  it is no error: the cluster has nothing of the kind
     """The cluster lacks what the breakage would break."""

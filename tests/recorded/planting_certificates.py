@@ -9,8 +9,6 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-__all__ = ["another_authority"]
-
 
 def another_authority(host: str, now: float) -> bytes:
     """A certificate (PEM) for the host that has signed itself and is valid at the time `now`."""

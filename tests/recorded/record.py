@@ -22,8 +22,6 @@ from kubeflow_volcano.validators.reading.permissions import for_gang, placed
 from kubeflow_volcano.validators.run.options import Options, expectations_of
 from tests.recorded.recording import CLUSTERS, LIMIT, About, dump
 
-__all__ = ["record"]
-
 _SECONDS = 10.0
 _AGED = 900.0
 """So many seconds are added to the time of the recording: nothing in it is excused because it is young."""

@@ -24,8 +24,6 @@ from kubeflow_volcano.validators.subjects.simulation import SIMULATED_WEBHOOKS
 from tests.recorded.codec import plain, read_back
 from tests.recorded.trimming import as_read, as_recorded
 
-__all__ = ["CLUSTERS", "LIMIT", "About", "clusters", "dump", "load"]
-
 CLUSTERS = Path(__file__).with_name("clusters")
 """Holds a folder for each recorded cluster: facts.yaml, and what the checks say of them in verdicts.yaml."""
 

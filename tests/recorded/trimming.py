@@ -24,8 +24,6 @@ from kubeflow_volcano.validators.core.resources import (
     VOLUMES,
 )
 
-__all__ = ["as_read", "as_recorded"]
-
 _META = frozenset({"annotations", "creationTimestamp", "deletionTimestamp", "finalizers", "generation", "labels"})
 _WHO = frozenset({"name", "namespace", "ownerReferences"})
 _WITH_UID = frozenset({CLAIMS, PODS, VOLUMES})

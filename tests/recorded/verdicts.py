@@ -17,8 +17,6 @@ from kubeflow_volcano.validators.run.judging import Judging
 from tests.places import ROOT
 from tests.recorded.recording import CLUSTERS, clusters, load
 
-__all__ = ["STATIC", "generated", "judged", "unlike_pass"]
-
 STATIC = tuple(item for item in CHECKS if not item.probe and OWN_ACCESS not in item.reads)
 """Checks that neither probe nor look at who asks."""
 _NOTE = "# What the checks say of this cluster, other than pass: `make generate` writes it.\n"

@@ -18,8 +18,6 @@ from tests.release.build import build, clone, commit_time
 from tests.release.trial import installed, try_out
 from tests.release.versions import address, version
 
-__all__ = ["main"]
-
 
 def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
     """Release the checkout; 0 if all went well. With --check nothing in the repository changes."""

@@ -24,8 +24,6 @@ from tests.release.changelog import for_collections
 from tests.release.materials import bill_of_materials
 from tests.release.versions import version
 
-__all__ = ["SUMS", "build", "clone", "commit_time", "git"]
-
 SUMS = "SHA256SUMS"
 
 

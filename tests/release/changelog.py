@@ -9,8 +9,6 @@ import yaml
 
 from kubeflow_volcano.problems import Problem, ProblemsError
 
-__all__ = ["UNRELEASED", "Section", "cut", "for_collections", "sections"]
-
 UNRELEASED = "Unreleased"
 _KINDS = {
     "Added": "minor_changes",

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-__all__ = ["inlined", "uncovered"]
-
 _TEXTS = {"$defs", "$id", "$schema", "description", "examples", "title"}
 _LOWEST = ("minimum", "minLength", "minItems", "exclusiveMinimum", "minProperties")
 _HIGHEST = ("maximum", "maxLength", "maxItems", "exclusiveMaximum", "maxProperties")

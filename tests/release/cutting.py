@@ -16,8 +16,6 @@ from tests.release.changelog import cut
 from tests.release.versions import NUMBER, version, with_address, write
 from tests.wording import claims, missing_labels, missing_texts
 
-__all__ = ["commit_release", "publish", "refuse", "tag_of"]
-
 _FIRST_WITH_PROMISES = (1, 0, 0)
 
 

@@ -17,8 +17,6 @@ from cyclonedx.model.license import DisjunctiveLicense
 from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
 
-__all__ = ["Locked", "bill_of_materials", "locked"]
-
 _NAME = "kubeflow-volcano"
 _NAMESPACE = uuid.UUID("0a3c4f1e-53b5-5f0c-8f6a-3d3b1d1f2b77")
 

@@ -22,8 +22,6 @@ from kubeflow_volcano.validators.cli.manual import ALL_CHECKS
 from tests.places import ROOT
 from tests.release.covering import inlined, uncovered
 
-__all__ = ["BREAKS", "RELEASED", "Broken", "breaks", "broken", "promises", "render"]
-
 RELEASED = Path(__file__).with_name("promises.json")
 """What the last release promised; absent before 1.0.0."""
 

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from kubeflow_volcano.problems import Problem, ProblemsError
 
-__all__ = ["installed", "try_out"]
-
 _COLLECTION = "kubeflow_volcano.platform"
 _INVENTORY = "collections/ansible_collections/kubeflow_volcano/platform/inventory"
 

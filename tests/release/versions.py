@@ -12,8 +12,6 @@ from pathlib import Path
 
 from tests.places import ROOT
 
-__all__ = ["NUMBER", "SOURCE", "address", "texts", "version", "with_address", "write"]
-
 NUMBER = r"(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)"
 """A version as wheels (PEP 440) and collections (Semantic Versioning) both write it."""
 

@@ -15,8 +15,6 @@ from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.utils import CryptographyDeprecationWarning
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-__all__ = ["CA", "CLIENTS", "SERVERS", "Signer", "named", "pem", "signer", "with_serial", "with_sha1"]
-
 CA = x509.BasicConstraints(ca=True, path_length=None)
 SERVERS = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
 CLIENTS = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH])

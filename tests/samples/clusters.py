@@ -10,8 +10,6 @@ from kubeflow_volcano.validators.report.clusters import Combined, Judged
 from kubeflow_volcano.validators.report.document import Report
 from tests.samples import reports as samples
 
-__all__ = ["PROBLEM", "crowd", "judged"]
-
 PROBLEM = Problem("no cluster.", "one.", "look for it.")
 
 

@@ -14,21 +14,6 @@ from kubeflow_volcano.validators.core.resources import RESOURCES
 from kubeflow_volcano.validators.subjects.crds import DISCOVERY
 from kubeflow_volcano.validators.subjects.pods import WINDOW, Window
 
-__all__ = [
-    "NOW",
-    "VOLCANO_KINDS",
-    "VOLCANO_SERVED",
-    "crd",
-    "deployment",
-    "facts",
-    "instant",
-    "node",
-    "obj",
-    "pod",
-    "ref",
-    "with_volcano",
-]
-
 NOW = 1_800_000_000.0
 """When the facts of tests are taken, in seconds since the epoch."""
 

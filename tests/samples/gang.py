@@ -8,8 +8,6 @@ from kubeflow_volcano.validators.probes.gang.evidence import GangEvidence
 from kubeflow_volcano.validators.probes.gang.gang import GANG
 from tests.samples.facts import facts
 
-__all__ = ["blamed"]
-
 _BAD = (Status.FAIL, Status.ERROR)
 
 

@@ -11,8 +11,6 @@ from kubeflow_volcano.cluster.watch.observer import Change, Subject
 from kubeflow_volcano.experiment.stage import PODGROUP
 from kubeflow_volcano.gang_demo.play.history import JOB_NAME, ROLE, History
 
-__all__ = ["deleted", "group", "history", "later", "pod", "seen"]
-
 _WHEN = "2026-01-01T00:00:00Z"
 _News = Literal["RESET", "ADDED", "MODIFIED", "DELETED"]
 

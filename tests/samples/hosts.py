@@ -15,8 +15,6 @@ from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.inventory import Inventory
 from tests.samples.facts import NOW
 
-__all__ = ["answer", "broken", "facts", "host", "place", "sysctl"]
-
 GB = 1000**3
 _MODULES = ("overlay", "nf_conntrack", "br_netfilter")
 

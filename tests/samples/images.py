@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from kubeflow_volcano.catalog.images.tables import Gone
 
-__all__ = ["GONE"]
-
 _SINCE = (("1.6.1", "1.9.1"), "2025-11", "kubeflow/pipelines#12422")
 
 GONE = (

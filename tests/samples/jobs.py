@@ -21,20 +21,6 @@ from kubeflow_volcano.validators.subjects.crds import DISCOVERY
 from kubeflow_volcano.validators.subjects.pods import POD_NOTES, PodNotes
 from tests.samples.facts import NOW, instant
 
-__all__ = [
-    "configured",
-    "event",
-    "explained",
-    "group",
-    "healthy",
-    "hooks",
-    "member",
-    "node",
-    "reasons",
-    "tfjob",
-    "vcjob",
-]
-
 SPACE = "team-a"
 _SCHEDULER_CONF = """\
 actions: "enqueue, allocate, backfill"

@@ -9,8 +9,6 @@ from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object
 
-__all__ = ["json_patched"]
-
 
 def json_patched(command: str, obj: Object) -> Object:
     """The object as the command leaves it; only `add`, `replace` and `remove` of members of mappings."""

@@ -17,8 +17,6 @@ from kubeflow_volcano.validators.explain.manifest.surroundings import surroundin
 from kubeflow_volcano.validators.explain.model import Finding
 from kubeflow_volcano.validators.explain.reading.queries import KINDS_READ
 
-__all__ = ["findings", "judged", "made", "reasons", "tfjob", "vcjob"]
-
 _RESOURCES = (
     *("limitranges", "namespaces", "podgroups.scheduling.volcano.sh", "podgroups.scheduling.x-k8s.io"),
     *("priorityclasses.scheduling.k8s.io", "queues.scheduling.volcano.sh", JOBSETS),

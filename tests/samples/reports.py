@@ -27,8 +27,6 @@ from tests.samples.hosts import broken as unreachable
 from tests.samples.hosts import facts as host_facts
 from tests.samples.hosts import host
 
-__all__ = ["HOSTILE", "broken", "gang", "healthy", "hostile", "large", "preflight"]
-
 HOSTILE = (
     "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\"> ]]> &amp; \x1b[31mred\x1b[0m"
     " \x00\x0b\ufffe\u202e\ud800 | `rm` ${x} {{ 7*7 }} {% raw %} </style></title></pre> javascript:alert(1)"

@@ -13,8 +13,6 @@ from typing import Any
 
 import pytest
 
-__all__ = ["confined", "free"]
-
 _MAY_START = {"kustomize"}
 _confined = False
 

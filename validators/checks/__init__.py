@@ -23,8 +23,6 @@ from kubeflow_volcano.validators.checks.volcano import aftermath, volcano
 from kubeflow_volcano.validators.checks.workloads import holdings, stale, warning_events, workloads
 from kubeflow_volcano.validators.core.check import Check, natural
 
-__all__ = ["CHECKS"]
-
 _TOPICS = (
     api_server,
     clock,

@@ -20,8 +20,6 @@ from kubeflow_volcano.validators.run.options import HINTS
 from kubeflow_volcano.validators.run.runner import validate
 from kubeflow_volcano.validators.run.selection import select
 
-__all__ = ["main"]
-
 
 def main(arguments: Sequence[str] | None = None, program: str = PROGRAM, *, only_validate: bool = False) -> int:
     """Run one command; returns its exit code.

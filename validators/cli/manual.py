@@ -15,8 +15,6 @@ from kubeflow_volcano.validators.language.catalog import ENGLISH
 from kubeflow_volcano.validators.language.speaking import padded, paragraphs, say, speaking, translated
 from kubeflow_volcano.validators.report.document import MANUAL, anchor
 
-__all__ = ["ALL_CHECKS", "describe", "overview", "render"]
-
 ALL_CHECKS: tuple[Check, ...] = (*CHECKS, *HOST_CHECKS)
 """Checks of clusters and of hosts."""
 

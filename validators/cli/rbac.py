@@ -21,8 +21,6 @@ from kubeflow_volcano.validators.run.options import AUTO, Options, expectations_
 from kubeflow_volcano.validators.run.selection import select
 from kubeflow_volcano.validators.subjects.gang.operators import OPERATORS
 
-__all__ = ["NAME", "manifests", "render", "rules_of"]
-
 NAME = "kubeflow-volcano-validators"
 """Name of every role and binding that is printed."""
 

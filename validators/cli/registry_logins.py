@@ -12,8 +12,6 @@ from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.validators.probes.network.credentials import exposed_mode
 
-__all__ = ["registry_logins"]
-
 
 def registry_logins(file: Path | None) -> str:
     """The logins of the file as the text of a Docker configuration with nothing else in it; empty without a file.

@@ -9,8 +9,6 @@ from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.validators.cli import rbac
 from kubeflow_volcano.validators.run.options import Options
 
-__all__ = ["NAME", "NAMESPACE", "ROLES", "arguments_of", "objects"]
-
 NAMESPACE = APPLIED_OBJECTS.namespace
 NAME = "validation"
 """Of the CronJob and its ServiceAccount."""

@@ -14,8 +14,6 @@ from kubeflow_volcano.text import counted
 from kubeflow_volcano.validators.support.bundle import reports_in, write
 from kubeflow_volcano.validators.support.gathering import gather, platform_namespaces
 
-__all__ = ["support_bundle"]
-
 
 def support_bundle(parsed: argparse.Namespace) -> str:
     """Write the bundle; returns what to tell about it.

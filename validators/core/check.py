@@ -13,8 +13,6 @@ from kubeflow_volcano.validators.core.outcome import Outcome, Severity
 from kubeflow_volcano.validators.core.resources import Resource
 from kubeflow_volcano.validators.core.rights import Rule
 
-__all__ = ["FAMILIES", "Check", "check", "closure", "natural"]
-
 FAMILIES: Mapping[str, str] = {
     "A": "reach",
     "B": "machinery",

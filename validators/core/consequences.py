@@ -13,8 +13,6 @@ from dataclasses import replace
 from kubeflow_volcano.validators.core.check import Check
 from kubeflow_volcano.validators.core.outcome import Cause, Outcome, Status, passed, skipped
 
-__all__ = ["NOT_NEEDED", "REASON", "blocked", "blocked_by", "follow", "not_applicable"]
-
 REASON = "ConsequenceOf"
 
 NOT_NEEDED = "NotNeeded"

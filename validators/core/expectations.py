@@ -12,8 +12,6 @@ from kubeflow_volcano.catalog.operator import version_of_image
 from kubeflow_volcano.catalog.shipped import images_of_release, images_outside
 from kubeflow_volcano.cluster.objects import Ref
 
-__all__ = ["GANG_KINDS", "GIVEN", "SCHEDULER", "Expectations", "expect", "newest_for", "releases_of"]
-
 GIVEN = "given"
 """How something is known that the caller states."""
 

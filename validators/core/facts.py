@@ -20,8 +20,6 @@ from kubeflow_volcano.validators.core.resources import NAMESPACES, NODES, PODS, 
 from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.core.timing import Timing
 
-__all__ = ["Evidence", "Fact", "Facts", "Probe", "Read", "Unread"]
-
 _T = TypeVar("_T")
 
 

@@ -8,8 +8,6 @@ from functools import cached_property
 
 from kubeflow_volcano.hosts.facts import Host
 
-__all__ = ["Inventory", "Mirrored"]
-
 
 @dataclass(frozen=True, slots=True)
 class Mirrored:

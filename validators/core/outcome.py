@@ -9,20 +9,6 @@ from typing import Any
 
 from kubeflow_volcano.cluster.objects import Ref
 
-__all__ = [
-    "CannotJudgeError",
-    "Cause",
-    "Finding",
-    "Outcome",
-    "Severity",
-    "Status",
-    "errored",
-    "failed",
-    "passed",
-    "skipped",
-    "warned",
-]
-
 Cause = str | frozenset[Ref]
 """Where the trouble of an outcome may come from: the check of this id does not hold; or a check does not hold that
 names one of these objects, whichever check that is."""

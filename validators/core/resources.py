@@ -9,40 +9,6 @@ from typing import Self
 from kubeflow_volcano.cluster.objects import group_of
 from kubeflow_volcano.validators.core.rights import VOLCANO_HOME, Rule
 
-__all__ = [
-    "APISERVICES",
-    "AUTHORIZATION_POLICIES",
-    "CERTIFICATES",
-    "CLAIMS",
-    "CLUSTER_ISSUERS",
-    "CLUSTER_RUNTIMES",
-    "CONFIGMAPS",
-    "CRDS",
-    "DAEMON_SETS",
-    "DEPLOYMENTS",
-    "ENDPOINT_SLICES",
-    "ENVOY_FILTERS",
-    "GATEWAYS",
-    "ISSUERS",
-    "JOBS",
-    "KFDEFS",
-    "MUTATING_WEBHOOKS",
-    "NAMESPACES",
-    "NODES",
-    "PODGROUPS",
-    "PODS",
-    "PROFILES",
-    "QUEUES",
-    "REQUEST_AUTHENTICATIONS",
-    "RESOURCES",
-    "SERVICES",
-    "STATEFUL_SETS",
-    "STORAGE_CLASSES",
-    "VALIDATING_WEBHOOKS",
-    "VOLUMES",
-    "Resource",
-]
-
 
 class Resource(str):
     """A kind of objects, named as kubectl names it: plural and group, such as `deployments.apps`.

@@ -11,8 +11,6 @@ from kubeflow_volcano.problems import Exit
 from kubeflow_volcano.validators.core.check import Check
 from kubeflow_volcano.validators.core.outcome import Outcome, Severity, Status
 
-__all__ = ["Result", "Summary", "Verdict", "summarise", "worst"]
-
 # DESIGN, section 8: worst first.
 _ORDER = (
     Exit.INTERRUPTED,

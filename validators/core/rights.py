@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["HOMES", "VOLCANO_HOME", "Rule"]
-
 HOMES = "the namespaces of the release"
 """Placeholder in a rule for the namespaces of the chosen components, without kube-system."""
 

@@ -9,8 +9,6 @@ from typing import Any
 from kubeflow_volcano.redaction import redacted, without_secrets
 from kubeflow_volcano.text import visible
 
-__all__ = ["safe", "text"]
-
 LONGEST_TEXT = 4_000
 LONGEST_EVIDENCE = 64_000
 _MOST_ITEMS = 200

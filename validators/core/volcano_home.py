@@ -8,8 +8,6 @@ from kubeflow_volcano.catalog import read
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.validators.core.expectations import SCHEDULER, Expectations
 
-__all__ = ["with_volcano_at"]
-
 _COMPONENT, _ROLE = "volcano", "-scheduler"
 
 

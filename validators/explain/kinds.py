@@ -17,8 +17,6 @@ from kubeflow_volcano.validators.core.resources import CLUSTER_RUNTIMES
 from kubeflow_volcano.validators.explain.model import Job, Role
 from kubeflow_volcano.validators.subjects.issues import created
 
-__all__ = ["JOBSETS", "KINDS", "QUEUE", "RUNTIMES", "Kind", "foreign", "runtime_of"]
-
 QUEUE = "scheduling.volcano.sh/queue-name"
 """Annotation with which the spec of a TrainJob or the template of its runtime names a queue."""
 JOBSETS = "jobsets.jobset.x-k8s.io"

@@ -13,16 +13,6 @@ from kubeflow_volcano.validators.explain.model import Explanation, Finding, Situ
 from kubeflow_volcano.validators.language.catalog import ENGLISH
 from kubeflow_volcano.validators.language.speaking import counted, padded, say, speaking, translated, wrapped
 
-__all__ = [
-    "document",
-    "finding_document",
-    "finding_lines",
-    "object_document",
-    "render",
-    "unread_documents",
-    "unread_lines",
-]
-
 _MOST_LINES = 20
 _LONGEST = 400
 _MOST_EVENTS, _MOST_MESSAGES = 3, 6

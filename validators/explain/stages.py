@@ -38,8 +38,6 @@ from kubeflow_volcano.validators.explain.scheduling.schedulers import gates, sch
 from kubeflow_volcano.validators.explain.scheduling.shares import guarantees, share
 from kubeflow_volcano.validators.subjects.gang.leases import abandoned
 
-__all__ = ["STAGES", "explain"]
-
 STAGES: tuple[Callable[[Situation], Iterator[Finding]], ...] = (
     # Can its PodGroup and pods be created?
     deletion,

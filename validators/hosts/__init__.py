@@ -16,8 +16,6 @@ from kubeflow_volcano.validators.hosts import (
     system,
 )
 
-__all__ = ["CHECKS"]
-
 CHECKS: tuple[Check, ...] = tuple(
     sorted(
         (

@@ -21,8 +21,6 @@ from kubeflow_volcano.validators.hosts.judging import (
     warning,
 )
 
-__all__ = ["CHECKS"]
-
 _OLDEST = "Python 3.9"
 _MOST_REASONS, _MOST_HOSTS = 4, 20
 

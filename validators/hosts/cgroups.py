@@ -20,8 +20,6 @@ from kubeflow_volcano.validators.hosts.judging import (
 )
 from kubeflow_volcano.validators.hosts.runtime import is_at_least, kubernetes_version, release_of
 
-__all__ = ["CHECKS"]
-
 _REFUSES_V1 = (1, 35)
 """kubelet: failCgroupV1 is true by default from here on."""
 _NEEDED = frozenset({"cpu", "memory", "pids"})

@@ -10,8 +10,6 @@ from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.outcome import Outcome, Severity
 from kubeflow_volcano.validators.hosts.judging import Finding, failing, judge_hosts, passing, warning
 
-__all__ = ["CHECKS"]
-
 _WARNS_SECONDS, _FAILS_SECONDS = 5.0, 60.0
 
 

@@ -11,8 +11,6 @@ from kubeflow_volcano.validators.core.outcome import Outcome, Severity, failed, 
 from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.hosts.judging import host_ref, inventory_of
 
-__all__ = ["CHECKS"]
-
 
 @check("P25", "cluster", severity=Severity.BLOCKER)
 def cluster(facts: Facts) -> Outcome:

@@ -13,18 +13,6 @@ from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.inventory import Inventory
 from kubeflow_volcano.validators.core.outcome import Outcome, Status, errored, failed, passed, skipped, warned
 
-__all__ = [
-    "Finding",
-    "failing",
-    "host_ref",
-    "inventory_of",
-    "judge_hosts",
-    "no_hosts",
-    "passing",
-    "unjudged",
-    "warning",
-]
-
 _WORST = (Status.FAIL, Status.ERROR, Status.WARN)
 _MOST_NAMES, _MOST_ROWS, _MOST_COMMANDS = 5, 4, 6
 

@@ -11,8 +11,6 @@ from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.outcome import Outcome, Severity
 from kubeflow_volcano.validators.hosts.judging import Finding, failing, judge_hosts, passing, unjudged, warning
 
-__all__ = ["CHECKS"]
-
 _INOTIFY = "fs.inotify."
 _NEARLY_ALL = 0.8
 _INSTALL_MODULES = "install the kernel's modules (dnf install kernel-modules-extra), or a kernel that has them."

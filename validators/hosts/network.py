@@ -12,8 +12,6 @@ from kubeflow_volcano.validators.core.inventory import Inventory
 from kubeflow_volcano.validators.core.outcome import Outcome, Severity, skipped
 from kubeflow_volcano.validators.hosts.judging import Finding, failing, inventory_of, judge_hosts, passing, warning
 
-__all__ = ["CHECKS"]
-
 _SERVICES = "kubernetes.default.svc"
 _CALLS_WEBHOOKS = "kube-apiserver"
 _PROXIES = frozenset({"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"})

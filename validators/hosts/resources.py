@@ -20,8 +20,6 @@ from kubeflow_volcano.validators.hosts.judging import (
     warning,
 )
 
-__all__ = ["CHECKS"]
-
 GB = 1000**3
 
 # The kubelet's own thresholds (kubernetes.io, "Node-pressure Eviction" and "Garbage collection"): below them it evicts

@@ -21,8 +21,6 @@ from kubeflow_volcano.validators.hosts.judging import (
     warning,
 )
 
-__all__ = ["CHECKS", "is_at_least", "kubernetes_version", "release_of"]
-
 _WITHOUT_DOCKERSHIM = (1, 24)
 _CRI_V1_ONLY = (1, 26)
 

@@ -12,8 +12,6 @@ from kubeflow_volcano.validators.core.inventory import Inventory
 from kubeflow_volcano.validators.core.outcome import Outcome, Severity
 from kubeflow_volcano.validators.hosts.judging import Finding, inventory_of, judge_hosts, passing, warning
 
-__all__ = ["CHECKS"]
-
 _ACCEPTING = "trusted"
 _LOOK_AT_ZONE = "check that the zone trusted has them as sources (firewall-cmd --zone=trusted --list-sources)."
 """firewalld's zone whose target is ACCEPT."""

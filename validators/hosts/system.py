@@ -13,8 +13,6 @@ from kubeflow_volcano.validators.core.inventory import Inventory
 from kubeflow_volcano.validators.core.outcome import Outcome, Severity
 from kubeflow_volcano.validators.hosts.judging import Finding, failing, inventory_of, judge_hosts, passing, warning
 
-__all__ = ["ALWAYS_BUILT", "ARCHITECTURES", "CHECKS"]
-
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 """Architectures as uname names them, to the names that images use."""
 ALWAYS_BUILT = "amd64"

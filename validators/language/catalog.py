@@ -25,8 +25,6 @@ from string import Formatter
 
 import yaml
 
-__all__ = ["ENGLISH", "LANGUAGES", "Catalog", "Template", "catalog_of", "without_needless_spaces"]
-
 ENGLISH = "en"
 LANGUAGES: Mapping[str, str] = {ENGLISH: "en", "zh": "zh-CN"}
 """Language that a person may choose, to its tag in HTML (BCP 47)."""

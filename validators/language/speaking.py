@@ -14,8 +14,6 @@ from kubeflow_volcano.text import counted as counted_in_english
 from kubeflow_volcano.validators.language.catalog import ENGLISH, LANGUAGES, catalog_of
 from kubeflow_volcano.validators.language.translation import translate
 
-__all__ = ["counted", "is_english", "padded", "paragraphs", "say", "speaking", "tag", "translated", "wrapped"]
-
 _WIDTH = 100
 _PIECES = re.compile(r"[\u2e80-\u9fff\uff00-\uffef]|[^\s\u2e80-\u9fff\uff00-\uffef]+ ?| ")
 """Words, and Chinese characters, between which a line may end."""

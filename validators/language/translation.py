@@ -13,8 +13,6 @@ from string import Formatter
 
 from kubeflow_volcano.validators.language.catalog import Catalog, catalog_of, without_needless_spaces
 
-__all__ = ["translate", "untranslated"]
-
 _SENTENCES = re.compile(r"(?<=[.;!?]) ")
 _END = re.compile(r"[.;!?]?$")
 _ENDS = {"": "", ".": "。", ";": "；", "!": "！", "?": "？"}

@@ -14,8 +14,6 @@ from kubeflow_volcano.validators.core.outcome import CannotJudgeError
 from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.probes.network.credentials import Credentials
 
-__all__ = ["ACTING", "POD_EVENTS", "SPACE", "Noted", "ProbeOptions", "noting"]
-
 SPACE = (
     *(Rule(verb, "", "namespaces") for verb in ("create", "delete", "list", "watch")),
     *(Rule(verb, "", "resourcequotas") for verb in ("create", "patch", "list", "watch")),

@@ -14,8 +14,6 @@ from kubeflow_volcano.experiment.acting import USER_AGENT, Acting, Write
 from kubeflow_volcano.experiment.remains import Cleanup, Tracked
 from kubeflow_volcano.validators.core.facts import Evidence
 
-__all__ = ["CLEANUP", "Audit", "audit"]
-
 CLEANUP = Evidence[Cleanup]("cleanup")
 """The session's own account of what it removed."""
 

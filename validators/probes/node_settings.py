@@ -17,8 +17,6 @@ from kubeflow_volcano.validators.core.facts import Facts, Probe
 from kubeflow_volcano.validators.core.resources import NODES
 from kubeflow_volcano.validators.probes.acting import ACTING, POD_EVENTS
 
-__all__ = ["MOST_NODES", "NODE_SETTINGS", "NOT_READY", "SCRIPT", "Settings", "account"]
-
 MOST_NODES = 40
 """More nodes than these are not looked at in one run."""
 

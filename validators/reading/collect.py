@@ -33,8 +33,6 @@ from kubeflow_volcano.validators.subjects import workloads
 from kubeflow_volcano.validators.subjects.pods import WINDOW, Window
 from kubeflow_volcano.validators.subjects.simulation import SIMULATED_WEBHOOKS
 
-__all__ = ["collect", "unread"]
-
 _PARALLEL = 6
 # Who the cluster is and what of it is simulated stands in every report.
 _ALWAYS = (NAMESPACES, NODES, SIMULATED_WEBHOOKS)

@@ -11,8 +11,6 @@ from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.deadline import Deadline
 
-__all__ = ["TRIES", "Answer", "admitted", "answer_of", "is_own_denial", "try_create"]
-
 TRIES = 3
 """A webhook answers each of so many dry runs (checks.md, B4)."""
 

@@ -18,18 +18,6 @@ from kubeflow_volcano.validators.core.facts import Evidence, Fact, Probe, Read, 
 from kubeflow_volcano.validators.core.resources import NAMESPACES, NODES, RESOURCES
 from kubeflow_volcano.validators.core.rights import HOMES, VOLCANO_HOME, Rule
 
-__all__ = [
-    "CLUSTER_SCOPED",
-    "DRY_RUN_NAMESPACE",
-    "allowed",
-    "as_yaml",
-    "for_gang",
-    "missing_for_probes",
-    "missing_for_reading",
-    "placed",
-    "uses",
-]
-
 CLUSTER_SCOPED = frozenset(
     {
         "apiservices.apiregistration.k8s.io",

@@ -13,8 +13,6 @@ from kubeflow_volcano.cluster.api.client import Trim
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.validators.core.resources import CRDS, JOBS, NODES, PODS
 
-__all__ = ["trim_of", "trim_pod"]
-
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _OF_CONTAINERS = (
     "args",

@@ -12,8 +12,6 @@ from kubeflow_volcano.cluster.objects import Object, has_ended
 from kubeflow_volcano.cluster.pods.quantities import amounts, pod_requests
 from kubeflow_volcano.validators.core.safe import text
 
-__all__ = ["of_node", "totals"]
-
 # Extended resources of the device plugins of NVIDIA (gpu, mig-1g.5gb), AMD, Intel (gpu.intel.com/i915), Huawei
 # (Ascend910, npu), Hygon (dcu), Cambricon (mlu), Google (tpu) and Habana (gaudi).
 _NAME = re.compile(r"/.*(gpu|npu|tpu|dcu|mlu|gaudi|ascend|mig-)|^gpu\.intel\.com/", re.IGNORECASE)

@@ -13,8 +13,6 @@ from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.text import counted
 
-__all__ = ["compare", "read"]
-
 _FINDINGS = frozenset({"fail", "error", "warn"})
 
 

@@ -23,17 +23,6 @@ from kubeflow_volcano.validators.language.speaking import counted, say
 from kubeflow_volcano.validators.report.document import stem
 from kubeflow_volcano.validators.report.summary import ATTENTION, attention
 
-__all__ = [
-    "PREFIX",
-    "SCHEMA",
-    "Combined",
-    "Judged",
-    "clusters_with",
-    "describe_cluster",
-    "describe_verdicts",
-    "differing_checks",
-]
-
 SCHEMA = "kfv.clusters/v1"
 PREFIX = "clusters-"
 """Prefix of the names of all files of this report."""

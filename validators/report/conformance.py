@@ -11,8 +11,6 @@ from typing import Any
 
 from kubeflow_volcano.validators.core.outcome import Status
 
-__all__ = ["conformance"]
-
 _SOURCE = "https://github.com/kubernetes-sigs/ai-conformance/tree/main/kars/0053-gang-scheduling"
 _TITLE = "A gang scheduler is installed and works: the pods of a distributed job are placed all together or not at all"
 _CASES = (

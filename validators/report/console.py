@@ -26,8 +26,6 @@ from kubeflow_volcano.validators.report.summary import (
 )
 from kubeflow_volcano.validators.report.wording import in_words, in_words_of_clusters
 
-__all__ = ["render", "render_clusters"]
-
 _COLOURS = {"fail": "31", "error": "35", "warn": "33", "skip": "2", "pass": "32", "incomplete": "35"}
 _BEST_FIRST = ("pass", "warn", "incomplete", "fail")
 _LONGEST_TEXT = 600

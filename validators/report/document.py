@@ -27,8 +27,6 @@ from kubeflow_volcano.validators.report.conformance import conformance
 from kubeflow_volcano.validators.report.snapshot import snapshot
 from kubeflow_volcano.validators.subjects.simulation import SIMULATED_WEBHOOKS
 
-__all__ = ["MANUAL", "SCHEMA", "Report", "anchor", "stem"]
-
 SCHEMA = "kfv.report/v1"
 MANUAL = "docs/checks.md"
 """The manual of all checks, as a path from the top of the checkout."""

@@ -16,8 +16,6 @@ from kubeflow_volcano.validators.report import html, junit, markdown
 from kubeflow_volcano.validators.report.clusters import PREFIX, Combined
 from kubeflow_volcano.validators.report.document import MANUAL, Report
 
-__all__ = ["write", "write_clusters"]
-
 
 def write(report: Report, directory: Path) -> Report:
     """Write JSON, Markdown, HTML, JUnit XML and evidence; returns the report with its files, or why there are none.

@@ -44,8 +44,6 @@ from kubeflow_volcano.validators.report.summary import (
 )
 from kubeflow_volcano.validators.report.wording import in_words, in_words_of_clusters
 
-__all__ = ["render", "render_clusters"]
-
 _ORDER = tuple(WORDS)
 _CHECKS_FIRST = (
     "attention", "baseline", "hosts", "checks", "gang", "nodes", "images", "storage", "conformance", "run",

@@ -16,8 +16,6 @@ from kubeflow_volcano.validators.language.speaking import counted, say, speaking
 from kubeflow_volcano.validators.report.clusters import Judged
 from kubeflow_volcano.validators.report.wording import in_words
 
-__all__ = ["render", "render_clusters"]
-
 _SUITE = "kfv"
 # https://www.w3.org/TR/xml/#charsets
 _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

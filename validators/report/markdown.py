@@ -33,8 +33,6 @@ from kubeflow_volcano.validators.report.summary import (
 )
 from kubeflow_volcano.validators.report.wording import in_words, in_words_of_clusters
 
-__all__ = ["render", "render_clusters"]
-
 _LONGEST_CELL = 400
 _MOST_NAMES = 4
 _MOST_COMMANDS = 3

@@ -15,8 +15,6 @@ from kubeflow_volcano.validators.core.safe import text
 from kubeflow_volcano.validators.report.accelerators import of_node, totals
 from kubeflow_volcano.validators.subjects.storage_classes import is_default
 
-__all__ = ["snapshot"]
-
 _MOST_NODES, _MOST_CLAIMS, _MOST_IMAGES, _MOST_DIGESTS = 200, 200, 300, 3
 _WELL = {State.READY, State.SKIP}
 """States of healthy pods; SKIP are those that have completed or are being deleted."""

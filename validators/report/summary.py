@@ -8,25 +8,6 @@ from typing import Any
 
 from kubeflow_volcano.validators.language.speaking import counted, say, translated
 
-__all__ = [
-    "ATTENTION",
-    "MARKS",
-    "WORDS",
-    "affected",
-    "attention",
-    "changes",
-    "counts",
-    "findings",
-    "gpus",
-    "name_of",
-    "number_of_nodes",
-    "rollout",
-    "said",
-    "simulation",
-    "skip_reasons",
-    "words",
-]
-
 MARKS = {"fail": "✗", "error": "?", "warn": "!", "pass": "✓", "skip": "-", "incomplete": "?"}
 """Sign of each status and verdict, so that colour alone distinguishes none."""
 WORDS = {"fail": "failed", "error": "not evaluated", "warn": "warnings", "pass": "passed", "skip": "skipped"}

@@ -7,8 +7,6 @@ from typing import Any
 
 from kubeflow_volcano.validators.language.speaking import is_english, paragraphs, translated
 
-__all__ = ["in_words", "in_words_of_clusters"]
-
 _Data = Mapping[str, Any]
 
 

@@ -25,8 +25,6 @@ from kubeflow_volcano.validators.report.clusters import Combined, Judged
 from kubeflow_volcano.validators.report.files import write_clusters
 from kubeflow_volcano.validators.run.runner import Options, validate
 
-__all__ = ["directory_of", "named", "validate_all"]
-
 _AT_ONCE = 8
 _SIGNALS = {signal.SIGINT, signal.SIGTERM}
 _PROCESSES = multiprocessing.get_context("spawn")  # a copy of this process could hold locks that nobody releases

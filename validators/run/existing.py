@@ -9,8 +9,6 @@ from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.validators.core.expectations import Expectations
 
-__all__ = ["without_absent"]
-
 
 def without_absent(expectations: Expectations, cluster: Cluster) -> Expectations:
     """The same expectations without the workloads and webhooks of existing components that are not there.

@@ -16,8 +16,6 @@ from kubeflow_volcano.validators.core.outcome import CannotJudgeError, Outcome, 
 from kubeflow_volcano.validators.core.results import Result
 from kubeflow_volcano.validators.run.selection import in_order
 
-__all__ = ["Judging"]
-
 
 class Judging:
     """Outcomes of the planned checks as they come: static checks, those of probes, those of the run itself."""

@@ -23,8 +23,6 @@ from kubeflow_volcano.validators.run.judging import Judging
 from kubeflow_volcano.validators.run.options import Options, expectations_of, login_of
 from kubeflow_volcano.validators.run.probing import Probing
 
-__all__ = ["Reached", "passes"]
-
 _NOTHING_MADE = Cleanup((), (), (), (), 0.0)
 
 

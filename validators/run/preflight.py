@@ -30,8 +30,6 @@ from kubeflow_volcano.validators.run.judging import Judging
 from kubeflow_volcano.validators.run.options import HINTS
 from kubeflow_volcano.validators.run.selection import select, waivers
 
-__all__ = ["Options", "preflight", "repairs"]
-
 PREFIX = "preflight-"
 _ACCESS = ("P1", "P2", "P3")
 _TO_BE_REPAIRED = "to be repaired, as preflight_repair asks"

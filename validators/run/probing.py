@@ -19,8 +19,6 @@ from kubeflow_volcano.validators.core.resources import APISERVICES, NODES
 from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.reading.collect import unread
 
-__all__ = ["Probing"]
-
 _MAKES_ONE = Rule("create", "", "namespaces")
 
 

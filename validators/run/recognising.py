@@ -12,8 +12,6 @@ from kubeflow_volcano.validators.core.expectations import newest_for, releases_o
 from kubeflow_volcano.validators.subjects.gang.operator_flags import container_of
 from kubeflow_volcano.validators.subjects.gang.operators import OPERATORS
 
-__all__ = ["beside_operators", "release_of"]
-
 
 def beside_operators(cluster: Cluster) -> Iterator[Object]:
     """Deployments in the namespaces of operators of training jobs."""

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.validators.core.check import FAMILIES, Check, natural
 
-__all__ = ["in_order", "select", "waivers"]
-
 _FOLDED: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("F2", "volcano-crds"): ("B1",),
     ("F6", "scheduler-alive"): ("H1", "H2", "H3", "H4"),

@@ -24,8 +24,6 @@ from kubeflow_volcano.validators.subjects.finalizers import Terminating, describ
 from kubeflow_volcano.validators.subjects.finalizers import todo as finalizing
 from kubeflow_volcano.validators.subjects.issues import Issue
 
-__all__ = ["DISCOVERY", "INSTANCES", "LISTINGS", "READS", "Listings", "demand_gang_kinds", "discovery", "issues"]
-
 _MOST_LEFT = 10
 _PARALLEL = 6
 _LIST_SECONDS = 15.0

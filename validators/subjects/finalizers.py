@@ -11,8 +11,6 @@ from kubeflow_volcano.text import few
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.resources import CRDS
 
-__all__ = ["Terminating", "describe", "todo"]
-
 
 @dataclass(frozen=True, slots=True)
 class Terminating:

@@ -10,8 +10,6 @@ from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.resources import MUTATING_WEBHOOKS, NAMESPACES, VALIDATING_WEBHOOKS
 
-__all__ = ["LISTS", "in_the_way", "named_in", "webhook_ref"]
-
 LISTS = (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS)
 """Kinds of webhook configurations."""
 _FAILED_CALL = re.compile(r'failed calling webhook "([^"]+)"')

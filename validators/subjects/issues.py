@@ -17,8 +17,6 @@ from kubeflow_volcano.text import few
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.outcome import Cause, Finding, Outcome, Status, failed, passed, skipped, warned
 
-__all__ = ["Issue", "age", "created", "judged", "verdict"]
-
 _MOST_SHOWN = 3
 """Issues whose message is quoted in full; the others are listed by name."""
 

@@ -9,8 +9,6 @@ from typing import Any
 
 from kubeflow_volcano.cluster.objects import Ref
 
-__all__ = ["look_again", "patch", "pointer", "restart"]
-
 
 def restart(deployment: Ref) -> str:
     """Restart the pods of a Deployment."""

@@ -8,8 +8,6 @@ from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.resources import NODES
 
-__all__ = ["LOST", "nodes_of", "taints_in"]
-
 LOST = tuple(Ref("v1", "Taint", "", f"node.kubernetes.io/{name}") for name in ("not-ready", "unreachable"))
 """Taints of the node lifecycle controller on nodes that are not Ready: what these nodes break."""
 

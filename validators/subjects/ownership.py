@@ -14,8 +14,6 @@ from kubeflow_volcano.validators.core.outcome import Status
 from kubeflow_volcano.validators.core.resources import DAEMON_SETS, DEPLOYMENTS, JOBS, NAMESPACES, STATEFUL_SETS
 from kubeflow_volcano.validators.subjects.issues import Issue
 
-__all__ = ["READS", "as_owned", "controller_of", "is_profile", "user_of", "workload_of"]
-
 _BUILT_IN = frozenset({"", "apps", "batch"})
 """API groups of controllers that are part of Kubernetes. A controller of any other group is its author's."""
 _CONTROLLED = {item.kind: item for item in (DAEMON_SETS, DEPLOYMENTS, JOBS, STATEFUL_SETS)}

@@ -19,8 +19,6 @@ from kubeflow_volcano.validators.core.resources import (
 )
 from kubeflow_volcano.validators.subjects.kubectl import restart
 
-__all__ = ["Remedy", "authority", "certificate", "missing"]
-
 _CONFIGURATIONS = {item.kind: item for item in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS)}
 _INJECTED = (CA_FROM, f"{CA_FROM}-secret")
 """Annotations of configurations whose caBundle cert-manager's cainjector writes."""

@@ -16,17 +16,6 @@ from kubeflow_volcano.validators.subjects import pods, workloads
 from kubeflow_volcano.validators.subjects.issues import Issue, age, judged
 from kubeflow_volcano.validators.subjects.ownership import as_owned
 
-__all__ = [
-    "READS",
-    "SERVICE_OF_SLICE",
-    "backed",
-    "behind",
-    "issues",
-    "ready_ports",
-    "scaled_to_zero",
-    "with_selector",
-]
-
 READS: tuple[Read, ...] = (
     SERVICES,
     ENDPOINT_SLICES,

@@ -13,8 +13,6 @@ from kubeflow_volcano.validators.core.facts import Fact, Facts
 from kubeflow_volcano.validators.core.resources import NODES, PODS
 from kubeflow_volcano.validators.subjects.ownership import workload_of
 
-__all__ = ["SIMULATED_WEBHOOKS", "SimulatedWebhook", "of_workloads", "simulated_webhooks", "simulated_workload"]
-
 _REGISTER = Ref("v1", "ConfigMap", "kube-system", "rehearsal-simulated-webhooks")
 _KEY = "webhooks.json"
 

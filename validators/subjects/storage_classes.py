@@ -10,17 +10,6 @@ from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.resources import DAEMON_SETS, DEPLOYMENTS, STATEFUL_SETS, STORAGE_CLASSES
 from kubeflow_volcano.validators.subjects.issues import judged
 
-__all__ = [
-    "LOCAL_PATH",
-    "MARKS",
-    "STATIC",
-    "default_classes",
-    "effective_class",
-    "is_default",
-    "serving_workloads",
-    "without_replicas",
-]
-
 LOCAL_PATH = "rancher.io/local-path"
 STATIC = "kubernetes.io/no-provisioner"
 """Provisioner of classes with static volumes."""

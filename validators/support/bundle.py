@@ -10,8 +10,6 @@ from pathlib import Path
 from kubeflow_volcano.files import write_file
 from kubeflow_volcano.problems import NotWritten, Problem
 
-__all__ = ["reports_in", "write"]
-
 _MOST_BYTES = 20_000_000
 """Of one report; a larger file of that name is none."""
 

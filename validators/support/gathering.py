@@ -24,8 +24,6 @@ from kubeflow_volcano.validators.core.expectations import SCHEDULER
 from kubeflow_volcano.validators.core.resources import CONFIGMAPS, CRDS, PODS, RESOURCES, Resource
 from kubeflow_volcano.validators.reading.trimming import trim_of
 
-__all__ = ["Gathered", "gather", "platform_namespaces"]
-
 _PARALLEL = 6
 _LINES = 500
 """Of each container's log, the last ones."""

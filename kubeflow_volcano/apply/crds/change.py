@@ -10,8 +10,6 @@ from kubeflow_volcano.apply.compare import owned_by
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.cluster.stored_versions import storage_version
 
-__all__ = ["MARK", "CrdChange", "change_of", "intermediate"]
-
 MARK = "Stored again"
 """Name of a printer column of the intermediate CRD: answers of the API server with it show that this CRD is in effect.
 

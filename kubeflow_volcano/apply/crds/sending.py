@@ -21,8 +21,6 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.text import counted
 
-__all__ = ["CrdSender"]
-
 Send = Callable[[Object, Found], ObjectOutcome]
 
 _TRIES = 3

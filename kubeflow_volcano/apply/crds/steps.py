@@ -19,8 +19,6 @@ from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.text import counted, few
 
-__all__ = ["CrdSteps"]
-
 _PARALLEL = 8
 _PAGE = 500
 _POLL_SECONDS = 0.2

@@ -16,20 +16,6 @@ from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.foreign import read_json
 
-__all__ = [
-    "ATOMIC",
-    "REPLICAS",
-    "Pointer",
-    "as_pointer",
-    "as_text",
-    "declares",
-    "find_pointer",
-    "give_up",
-    "owns",
-    "with_live_values",
-    "without",
-]
-
 Pointer: TypeAlias = tuple[str, ...]
 """The parts of a JSON Pointer (RFC 6901): `("spec", "replicas")` for `/spec/replicas`."""
 

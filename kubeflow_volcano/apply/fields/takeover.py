@@ -16,8 +16,6 @@ from kubeflow_volcano.apply.compare import is_item, owned_by
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.foreign import read_json
 
-__all__ = ["appliers", "has_left_fields", "take_over", "without_left_fields"]
-
 # Tools that declare whole objects. Controllers and injectors, which write parts of them, keep what they have written.
 _TOOLS = re.compile(
     r"kubectl|kubectl-(client-side-apply|create|replace)|before-first-apply"

@@ -14,8 +14,6 @@ from kubeflow_volcano.cluster.objects import Object, Ref, group_of
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.parallel import in_parallel
 
-__all__ = ["Contents", "contents_of"]
-
 _PARALLEL = 8
 _FLEETING = frozenset(
     {

@@ -11,8 +11,6 @@ from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.text import counted, few
 
-__all__ = ["drop_finalizers", "wait_for_end"]
-
 _PARALLEL = 8
 _POLL_SECONDS = 0.3
 _REPORT_SECONDS = 10.0

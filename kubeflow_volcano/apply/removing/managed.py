@@ -14,8 +14,6 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.parallel import in_parallel
 
-__all__ = ["Managed", "managed_objects", "preferred_kinds"]
-
 _PARALLEL = 8
 _PAGE = 500
 _CONTROLLERS = "kube-controller-manager"

@@ -8,8 +8,6 @@ from enum import Enum
 from kubeflow_volcano.apply.graph import CRD_KIND, WEBHOOK_KINDS
 from kubeflow_volcano.cluster.objects import Ref
 
-__all__ = ["PRUNING", "UNINSTALLING", "Wave", "waves"]
-
 _WORKLOADS = frozenset({"CronJob", "DaemonSet", "Deployment", "HorizontalPodAutoscaler", "Job", "StatefulSet"})
 _INTERCEPTING = frozenset(
     {*WEBHOOK_KINDS, "APIService", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}

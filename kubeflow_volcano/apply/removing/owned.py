@@ -8,8 +8,6 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 
-__all__ = ["delete_owned"]
-
 
 def delete_owned(cluster: Cluster, live: Object, *, check: bool) -> ObjectOutcome | None:
     """Delete a live object by its UID, or in check mode only report it.

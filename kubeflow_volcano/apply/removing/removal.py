@@ -21,8 +21,6 @@ from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.text import counted, few
 
-__all__ = ["Removal", "Rules"]
-
 _PARALLEL = 8
 _CRDS = "apiextensions.k8s.io/v1"
 

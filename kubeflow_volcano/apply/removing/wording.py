@@ -9,8 +9,6 @@ from kubeflow_volcano.cluster.stored_versions import lost_version, way_back
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.text import counted, few
 
-__all__ = ["in_use", "kubectl", "refused", "unread"]
-
 
 def kubectl(ref: Ref) -> str:
     """Arguments that name the object to kubectl, with its kind in lower case."""

@@ -18,8 +18,6 @@ from kubeflow_volcano.apply.survey import Found, Presence
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 
-__all__ = ["ComingWebhooks", "ignoring"]
-
 Send = Callable[[Object, Found], ObjectOutcome]
 
 

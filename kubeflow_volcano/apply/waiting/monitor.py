@@ -14,8 +14,6 @@ from kubeflow_volcano.cluster.watch.waiting import View, subjects
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.parallel import carrying_thread
 
-__all__ = ["Failed", "Monitor", "Report"]
-
 _TICK_SECONDS = 0.2
 
 Report = Callable[[Ref, Readiness | ApiError], None]

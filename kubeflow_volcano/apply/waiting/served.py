@@ -15,8 +15,6 @@ from kubeflow_volcano.cluster.readiness import Readiness, State, assess
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.parallel import carrying_thread
 
-__all__ = ["Served"]
-
 _PAUSE_SECONDS, _LONG_PAUSE_SECONDS = 0.1, 0.3
 _MANY = 20
 """While more than these are pending, polling less often leaves the API server more time to establish them."""

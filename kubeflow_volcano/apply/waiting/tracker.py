@@ -19,8 +19,6 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.parallel import carrying_thread
 from kubeflow_volcano.problems import Problem
 
-__all__ = ["Readied", "ReadinessTracker"]
-
 Answer = Callable[[Ref], tuple[Sequence[Problem], Sequence[ObjectOutcome]]]
 """Waits until the webhooks of a configuration answer; returns what prevents that, and what was done about it."""
 

@@ -11,8 +11,6 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import Progress
 
-__all__ = ["restart_for_ca_bundle", "restart_for_certificates"]
-
 
 def restart_for_ca_bundle(
     cluster: Cluster, configurations: Sequence[Ref], objects: Sequence[Object], progress: Progress

@@ -18,8 +18,6 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.progress import Progress
 
-__all__ = ["wait_for_webhooks"]
-
 _PAUSE_SECONDS = 1.0
 _ONE_TRY_SECONDS = 2.0  # then the webhook that does not answer is reported
 _CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "")

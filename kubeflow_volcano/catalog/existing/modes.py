@@ -10,8 +10,6 @@ from kubeflow_volcano.catalog.data import load
 from kubeflow_volcano.decode import Parsed, decode
 from kubeflow_volcano.ref import Ref
 
-__all__ = ["Mode", "Unless", "modes"]
-
 
 def _config_map(text: str) -> Ref:
     namespace, _, name = text.partition("/")

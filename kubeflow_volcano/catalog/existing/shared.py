@@ -9,8 +9,6 @@ from kubeflow_volcano.catalog.data import load
 from kubeflow_volcano.decode import decode
 from kubeflow_volcano.ref import Ref
 
-__all__ = ["Shared", "shared_part", "shared_parts"]
-
 _CRD = "CustomResourceDefinition"
 
 

@@ -23,8 +23,6 @@ from http import HTTPStatus
 
 from kubeflow_volcano.catalog.symptoms.read import recognise
 
-__all__ = ["LONGEST_PAUSE_SECONDS", "PAUSE_SECONDS", "Meaning", "Tally", "meaning_of_error", "meaning_of_status"]
-
 PAUSE_SECONDS = 60.0
 """After a 429 without Retry-After: the known mirror counts requests per minute."""
 

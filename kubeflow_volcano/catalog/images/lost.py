@@ -11,8 +11,6 @@ from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.catalog.model import Release
 from kubeflow_volcano.catalog.shipped import images_of_release
 
-__all__ = ["lost_images", "replaced_images", "whole_releases"]
-
 
 @cache
 def whole_releases() -> tuple[str, ...]:

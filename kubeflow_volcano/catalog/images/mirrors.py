@@ -10,8 +10,6 @@ from kubeflow_volcano.catalog.data import load
 from kubeflow_volcano.catalog.images.names import ImageName, matches
 from kubeflow_volcano.decode import decode
 
-__all__ = ["AllowList", "Mirror", "known_mirrors", "load_mirror", "mirror_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class AllowList:

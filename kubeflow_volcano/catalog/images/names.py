@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["FLOATING", "ImageName", "matches", "program_of", "version_tag"]
-
 FLOATING = frozenset({"latest", "master", "main", "edge", "nightly", "dev", "canary", "stable"})
 """Tags that are known to move; all others count as fixed."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["BUSYBOX", "PAUSE"]
-
 PAUSE = "registry.k8s.io/pause:3.10"
 """For scheduling probes: a pod that does nothing."""
 

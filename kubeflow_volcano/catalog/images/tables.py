@@ -11,22 +11,6 @@ from kubeflow_volcano.catalog.images.names import ImageName, matches
 from kubeflow_volcano.catalog.model import VersionRange
 from kubeflow_volcano.decode import decode
 
-__all__ = [
-    "Built",
-    "Compiled",
-    "ContainerRules",
-    "Gone",
-    "Hook",
-    "Site",
-    "Sites",
-    "Spot",
-    "all_gone",
-    "architectures_of",
-    "compiled",
-    "gone",
-    "sites",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Spot:

@@ -8,8 +8,6 @@ from typing import Any
 from kubeflow_volcano.cluster.admission.webhooks import Webhook
 from kubeflow_volcano.cluster.objects import Object
 
-__all__ = ["labels_matching", "minimal_object", "minimal_value"]
-
 _CORE = frozenset({"pods", "configmaps"})
 
 

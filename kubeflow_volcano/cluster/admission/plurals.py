@@ -8,8 +8,6 @@ from types import MappingProxyType
 from kubeflow_volcano.cluster.api.discovery import Kinds
 from kubeflow_volcano.cluster.objects import Object, group_of
 
-__all__ = ["Plurals"]
-
 _CRD_KIND = "CustomResourceDefinition"
 
 _BUILT_IN: Mapping[tuple[str, str], str] = MappingProxyType(

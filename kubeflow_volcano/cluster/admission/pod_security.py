@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-__all__ = ["ENFORCE", "PRIVILEGED", "Level", "level_of", "needed_level", "violated"]
-
 ENFORCE = "pod-security.kubernetes.io/enforce"
 """Label of a namespace: the level that its pods must meet."""
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object, Ref, group_of
 
-__all__ = ["CA_FROM", "WEBHOOK_KINDS", "Webhook", "backends", "labelled_namespace", "selected", "selects", "webhooks"]
-
 WEBHOOK_KINDS = frozenset({"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"})
 
 CA_FROM = "cert-manager.io/inject-ca-from"

@@ -17,8 +17,6 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem, Unreachable
 
-__all__ = ["Cluster", "Listing", "Trim"]
-
 _NO_LOGS = ("unable to retrieve container logs for ", "failed to try resolving symlinks in path ")
 _PAGE = 500
 _VERSION_SECONDS = 10.0

@@ -8,8 +8,6 @@ from typing import Any
 
 from kubeflow_volcano.ref import group_of
 
-__all__ = ["AGGREGATED", "Kinds", "Resource", "aggregated", "root", "stale_versions"]
-
 AGGREGATED = ",".join(
     [
         *(f"application/json;g=apidiscovery.k8s.io;v={v};as=APIGroupDiscoveryList" for v in ("v2", "v2beta1")),

@@ -10,8 +10,6 @@ from typing import Any
 from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.retries import retry_after_seconds
 
-__all__ = ["ODD", "UNTRUSTED", "ApiError", "NotServed", "from_response", "odd_answers"]
-
 UNTRUSTED = "NotTrusted"
 """Reason of an error without an answer: one side rejects the other's certificate. Not transient."""
 

@@ -9,8 +9,6 @@ from typing import Any
 
 from kubernetes.config import ConfigException, exec_provider, kube_config
 
-__all__ = ["NoAnswer", "limit_programs", "limit_renewals"]
-
 _SECONDS = 60.0
 _PERSON_SECONDS = 300.0
 """Where the program may ask a person at a terminal, such as one that opens a browser to sign in."""

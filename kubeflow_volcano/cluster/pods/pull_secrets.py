@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from kubeflow_volcano.cluster.objects import Object
 
-__all__ = ["pull_secret", "refer"]
-
 
 def pull_secret(name: str, namespace: str, docker_config: str) -> Object:
     """The Secret; `docker_config` is the text of a Docker configuration."""

@@ -9,8 +9,6 @@ from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object
 
-__all__ = ["Amounts", "amounts", "pod_requests", "quantity", "readable", "total"]
-
 Amounts = Mapping[str, Decimal]
 """Amounts by resource name: CPU in cores, memory in bytes, others in their own unit."""
 

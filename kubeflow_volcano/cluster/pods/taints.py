@@ -8,8 +8,6 @@ from enum import StrEnum
 
 from kubeflow_volcano.cluster.objects import Object
 
-__all__ = ["Setter", "blocking", "setter_of", "taint_text", "untolerated"]
-
 _BLOCKING = frozenset({"NoSchedule", "NoExecute"})
 _CONTROL_PLANE = frozenset({"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"})
 # kubernetes.io, "Well-Known Labels, Annotations and Taints"; cluster-autoscaler, FAQ; karpenter.sh, "Disruption" and

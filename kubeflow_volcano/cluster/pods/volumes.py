@@ -8,8 +8,6 @@ from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object
 
-__all__ = ["HOSTNAME", "RunsAs", "directory_of", "node_of", "runs_as"]
-
 HOSTNAME = "kubernetes.io/hostname"
 """Label of a Node in the affinity of its local volumes; usually the Node's own name."""
 

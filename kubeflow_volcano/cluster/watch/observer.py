@@ -22,8 +22,6 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.parallel import carrying_thread
 
-__all__ = ["Change", "Observer", "Subject"]
-
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.3, 2.0
 _BRIEF_SECONDS = 0.9  # a stream that ends sooner counts as broken
 _STRETCH_SECONDS = 60.0

@@ -20,8 +20,6 @@ from kubeflow_volcano.cluster.watch.observer import Change, Observer, Subject
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import Progress
 
-__all__ = ["View", "subjects", "wait_ready"]
-
 _GRACE_SECONDS = 20.0
 """How long a failure may last that sometimes recovers by itself (crash loop, image, name conflict)."""
 _SETTLE_SECONDS = 3.0

@@ -15,8 +15,6 @@ from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.redaction import redacted
 from kubeflow_volcano.text import few
 
-__all__ = ["candidate_files", "require_accepted"]
-
 
 def candidate_files(look: Look, result: Plan) -> Mapping[str, str]:
     """The new configuration by file name, for one directory from which containerd can read it beforehand.

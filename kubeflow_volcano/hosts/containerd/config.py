@@ -14,8 +14,6 @@ from typing import Any
 from kubeflow_volcano.foreign import read_toml
 from kubeflow_volcano.problems import InvalidInput, Problem
 
-__all__ = ["ConfigFile", "Registry", "load_order", "parse_file", "registry_of"]
-
 _PLUGINS = {0: "cri", 1: "cri", 2: "io.containerd.grpc.v1.cri"}
 _NEWER = "io.containerd.cri.v1.images"
 _MOVED_KEYS = frozenset({"containerd", "registry", "sandbox_image"})

@@ -15,8 +15,6 @@ from kubeflow_volcano.foreign import read_toml
 from kubeflow_volcano.hosts.containerd.config import registry_of
 from kubeflow_volcano.problems import InvalidInput, Problem
 
-__all__ = ["DEFAULT_LIST", "cgroup_driver_problems", "differences", "expected", "parse_dump", "plugin_problems"]
-
 DEFAULT_LIST = "/etc/containerd/certs.d:/etc/docker/certs.d"
 """Default of config_path since 2.2; 2.2.0 and 2.2.1 print it."""
 

@@ -15,8 +15,6 @@ from kubeflow_volcano.hosts.containerd.config import ConfigFile
 from kubeflow_volcano.hosts.containerd.sections import Section, sections
 from kubeflow_volcano.problems import InvalidInput, Problem
 
-__all__ = ["edited"]
-
 Path = tuple[str, ...]
 
 

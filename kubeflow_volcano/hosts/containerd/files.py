@@ -20,8 +20,6 @@ from kubeflow_volcano.hosts.containerd.mirrors import ANY, MirrorHost
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.redaction import without_logins
 
-__all__ = ["Write", "directory_of", "hosts_files", "shadowed"]
-
 _CERTIFICATES = (".crt", ".cert", ".key")
 
 

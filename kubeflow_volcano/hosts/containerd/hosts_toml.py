@@ -15,19 +15,6 @@ from typing import Any
 from kubeflow_volcano.foreign import read_toml
 from kubeflow_volcano.hosts.containerd.sections import sections
 
-__all__ = [
-    "BEGIN",
-    "END",
-    "MOVED",
-    "Host",
-    "hosts_of",
-    "is_own",
-    "migrated",
-    "requests_first",
-    "with_mirror",
-    "without_block",
-]
-
 # Files on nodes have these lines, so they do not change.
 BEGIN = "# Written by kubeflow-volcano (image_mirror) from here on; it is written anew by each run."  # plain: as above
 END = "# Written by kubeflow-volcano (image_mirror) up to here."

@@ -17,8 +17,6 @@ from kubeflow_volcano.hosts.containerd.mirrors import ANY
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.redaction import without_logins
 
-__all__ = ["Legacy", "migrate"]
-
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 
 

@@ -9,8 +9,6 @@ from kubeflow_volcano.hosts.containerd.edit import edited
 from kubeflow_volcano.hosts.containerd.look import Look
 from kubeflow_volcano.problems import InvalidInput, Problem
 
-__all__ = ["NEWER", "changed_files", "loaded_files", "read_files"]
-
 NEWER = (2, 0)
 """From this release on containerd merges the tables of several files, and has two tables for CRI."""
 

@@ -10,8 +10,6 @@ from typing import Any
 from kubeflow_volcano.hosts.facts import Kubelet, Runtime
 from kubeflow_volcano.problems import Problem
 
-__all__ = ["Directory", "Look", "runtime_problems", "unit_problems"]
-
 _GENERATORS = {
     "k3s": ("/etc/rancher/k3s/registries.yaml", "k3s"),
     "rke2": ("/etc/rancher/rke2/registries.yaml", "rke2-server or rke2-agent"),

@@ -11,8 +11,6 @@ from typing import Any
 from kubeflow_volcano.foreign import read_toml
 from kubeflow_volcano.redaction import HIDDEN, is_secret_name, without_logins
 
-__all__ = ["without_credentials"]
-
 _HEADERS = "header"
 """A table whose values may all be credentials."""
 _LINE = re.compile(r"^(?P<key>[ \t]*(?:[^\s=#]*\.)?[\"']?(?P<name>[\w-]+)[\"']?[ \t]*=[ \t]*)[^\s{\[].*$", re.MULTILINE)

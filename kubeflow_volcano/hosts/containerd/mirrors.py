@@ -12,8 +12,6 @@ from cryptography import x509
 from kubeflow_volcano.hosts.containerd.hosts_toml import Host
 from kubeflow_volcano.problems import InvalidInput, Problem
 
-__all__ = ["ANY", "MirrorHost", "Rule", "authority", "mirror_hosts"]
-
 ANY = "_default"
 """containerd's name for every registry without a directory of its own."""
 

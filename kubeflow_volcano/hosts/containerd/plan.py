@@ -15,8 +15,6 @@ from kubeflow_volcano.hosts.containerd.look import Look, unit_problems
 from kubeflow_volcano.hosts.containerd.mirrors import MirrorHost
 from kubeflow_volcano.problems import InvalidInput, Problem
 
-__all__ = ["CA_FILE", "Choice", "Plan", "directories", "plan", "unread_imports"]
-
 CA_FILE = "kubeflow-volcano-ca.crt"
 """File of the mirror's authority, in the directory that has the registries' directories."""
 

@@ -14,8 +14,6 @@ from typing import Any
 
 from kubeflow_volcano.foreign import read_toml
 
-__all__ = ["Section", "sections"]
-
 _HEADER = re.compile(r"^[ \t]*\[[^\n]*\][ \t]*(?:#[^\n]*)?\r?$\n?", re.MULTILINE)
 
 

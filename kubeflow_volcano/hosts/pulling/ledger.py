@@ -16,8 +16,6 @@ from kubeflow_volcano.catalog.images.limits import Meaning, Tally
 from kubeflow_volcano.files import write_file
 from kubeflow_volcano.foreign import read_json
 
-__all__ = ["Ledger", "new_place"]
-
 _MINUTE_SECONDS = 60.0
 _KEPT_SECONDS = 24 * 3600.0
 

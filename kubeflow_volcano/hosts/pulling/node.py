@@ -14,8 +14,6 @@ from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.hosts.pulling.ledger import Ledger
 from kubeflow_volcano.hosts.pulling.plan import Disk, Todo
 
-__all__ = ["Pull", "Pulled", "pull_images"]
-
 Pull = Callable[[Sequence[str]], Iterable[Mapping[str, Any]]]
 """Pulls images in parallel and returns the `pulls` of kfv_pull_host."""
 

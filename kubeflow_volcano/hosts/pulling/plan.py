@@ -8,8 +8,6 @@ from typing import Any
 
 from kubeflow_volcano.catalog.images.names import ImageName, matches
 
-__all__ = ["Disk", "NodeImages", "Todo", "Wanted", "tagged", "todo"]
-
 
 @dataclass(frozen=True, slots=True)
 class Wanted:

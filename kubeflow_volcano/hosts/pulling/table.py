@@ -12,8 +12,6 @@ from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.text import counted, few
 from kubeflow_volcano.text import table as aligned
 
-__all__ = ["beginning", "problems", "progress_of", "table", "warnings"]
-
 _HEADS = ("node", "pulled", "present", "refused", "failed", "left", "MB", "seconds")
 _MOST_NODES = 6
 

@@ -9,8 +9,6 @@ from typing import Any, Self
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.text import counted
 
-__all__ = ["Directory"]
-
 _GB = 1000**3
 _MEMORY = frozenset({"tmpfs", "ramfs", "rootfs"})
 _ROOT_DIRECTORIES = frozenset(

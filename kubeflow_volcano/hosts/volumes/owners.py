@@ -11,8 +11,6 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, has_ended
 from kubeflow_volcano.cluster.pods.volumes import HOSTNAME, RunsAs, directory_of, node_of, runs_as
 
-__all__ = ["READS", "VolumeOwner", "read", "volume_owners"]
-
 READS: Mapping[str, str] = {
     "DaemonSet": "apps/v1",
     "Deployment": "apps/v1",

@@ -9,8 +9,6 @@ from typing import Any
 from kubeflow_volcano.hosts.volumes.owners import VolumeOwner
 from kubeflow_volcano.text import counted, table
 
-__all__ = ["Row", "rendered", "rows"]
-
 _HEAD = ("host", "directory", "consumer", "found", "needed", "result")
 _MOST = 40
 _OPEN = 0o002

@@ -14,8 +14,6 @@ from kubeflow_volcano.directories import disused
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.text import counted
 
-__all__ = ["mark_used", "publish", "remove_unfinished", "remove_unused", "unused"]
-
 _UNFINISHED = ".unfinished-"
 _MOST = 60
 """Three generations have some forty."""

@@ -20,8 +20,6 @@ from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rehearsal.build.recipes import Download
 from kubeflow_volcano.retries import with_retries
 
-__all__ = ["RefusedError", "download_programs", "origin", "reachable_origins"]
-
 _PROBE_SECONDS = 3.0
 _STALL_SECONDS = 20.0
 _LIMIT_SECONDS = 600.0

@@ -14,8 +14,6 @@ from kubeflow_volcano.foreign import read_json, read_yaml
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rehearsal.build.recipes import Generation, GoPin, Tool
 
-__all__ = ["extras_of", "load_generation"]
-
 HOME = Path(__file__).parents[1] / "generations"
 
 

@@ -18,8 +18,6 @@ from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.rehearsal.build.recipes import Generated, Tool
 from kubeflow_volcano.rehearsal.build.toolchain import Go
 
-__all__ = ["BEAT_SECONDS", "FLAGS", "Workshop"]
-
 FLAGS = (
     "-trimpath",  # no path of this machine in the programs
     "-buildvcs=false",

@@ -22,8 +22,6 @@ from kubeflow_volcano.rehearsal.inside.registry import read_index
 from kubeflow_volcano.rehearsal.lock import hold_lock
 from kubeflow_volcano.text import counted
 
-__all__ = ["ImageStore", "ensure_images"]
-
 _PATIENCE_SECONDS = 600.0
 _PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _MEDIA = "application/vnd.oci.image"

@@ -17,8 +17,6 @@ from kubeflow_volcano.rehearsal.build.gobuild import FLAGS
 from kubeflow_volcano.rehearsal.build.recipes import Generation, Tool
 from kubeflow_volcano.rehearsal.build.toolchain import Go, choose_go, go_architecture, version_number
 
-__all__ = ["Tools", "kept_tools", "label_tools", "tool_digest", "tools_directory"]
-
 _LABEL = "made.json"
 
 

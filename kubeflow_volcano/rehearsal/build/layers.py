@@ -17,8 +17,6 @@ from kubeflow_volcano.programs import run_program
 from kubeflow_volcano.rehearsal.build.kept import Tools
 from kubeflow_volcano.rehearsal.build.recipes import LayerEntry
 
-__all__ = ["Member", "layer_members", "write_layer"]
-
 _COMMAND_SECONDS = 30.0
 
 

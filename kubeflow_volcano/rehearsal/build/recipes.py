@@ -7,8 +7,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Download", "Generated", "Generation", "GoPin", "Image", "LayerEntry", "NodeDifferences", "Tool"]
-
 
 @dataclass(frozen=True, slots=True)
 class GoPin:

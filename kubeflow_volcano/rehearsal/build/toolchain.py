@@ -16,8 +16,6 @@ from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rehearsal.build.cache import publish
 from kubeflow_volcano.rehearsal.build.recipes import GoPin
 
-__all__ = ["Go", "choose_go", "collector_settings", "go_architecture", "version_number"]
-
 _USUAL_PLACES = ("/usr/local/go/bin/go", "/usr/lib/golang/bin/go", "/usr/lib/go/bin/go")
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _PIP_SECONDS = 900

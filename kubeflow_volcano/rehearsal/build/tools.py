@@ -29,8 +29,6 @@ from kubeflow_volcano.rehearsal.build.toolchain import Go, choose_go, go_archite
 from kubeflow_volcano.rehearsal.lock import hold_lock
 from kubeflow_volcano.text import counted
 
-__all__ = ["ensure_tools", "tools_to_build"]
-
 _PATIENCE_SECONDS = 3600.0
 _BRIEF_SECONDS = 1.0
 

@@ -16,8 +16,6 @@ from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rehearsal.inside.placement import GPU, SIMULATED_LABEL
 from kubeflow_volcano.rehearsal.node.network import POD_RANGE
 
-__all__ = ["apply_addons", "assign_pod_range", "wait_for_placement"]
-
 _MANAGER = "kubeflow-volcano-rehearsal"
 _ANSWER_SECONDS = 60.0
 _RETRY_SECONDS = 0.1

@@ -25,8 +25,6 @@ from kubeflow_volcano.rehearsal.node.files import NODE_NAME, NodeFacts
 from kubeflow_volcano.rehearsal.node.node import Node
 from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec, State
 
-__all__ = ["Journal", "converge"]
-
 _API_SECONDS, _API_LIMIT_SECONDS = 60.0, 900.0
 _ADOPT_SECONDS = 15.0
 _READY_SECONDS = 180.0

@@ -6,8 +6,6 @@ from collections.abc import Callable, Hashable, Iterator
 
 from kubeflow_volcano.deadline import Deadline
 
-__all__ = ["while_progressing"]
-
 
 def while_progressing(signs: Callable[[], Hashable], *, still: float, total: float, pause: float) -> Iterator[float]:
     """The clock of a polling loop that ends `still` seconds after the last change of `signs()`, or after `total`.

@@ -11,8 +11,6 @@ from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rehearsal.inside.placement import GPU, GPU_POOL, PLATFORM_POOL, SIMULATED_LABEL, TOLERATION
 from kubeflow_volcano.rehearsal.spec import RehearsalSpec
 
-__all__ = ["PLATFORM_NODE", "SELECTOR", "gpu_node", "names", "platform_node", "require_rehearsal_cluster", "sync"]
-
 PLATFORM_NODE = "cpu-1"
 """The node for Kubeflow's components. It exists with any number of GPU nodes, as volumes are bound to it."""
 SELECTOR = f"{SIMULATED_LABEL}=true"

@@ -20,8 +20,6 @@ from kubeflow_volcano.rehearsal.node.cgroups import NodeCgroup, read_layout
 from kubeflow_volcano.rehearsal.spec import ClusterPaths
 from kubeflow_volcano.text import table
 
-__all__ = ["ClusterStatus", "DaemonStatus", "NodeStatus", "PodStatus", "WebhookStatus", "read_status", "render"]
-
 _REGISTER = Ref("v1", "ConfigMap", "kube-system", REGISTER)
 
 

@@ -14,8 +14,6 @@ from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.text import few
 
-__all__ = ["Predicate", "exists", "nodes_ready", "pods_ready", "wait_for"]
-
 _REPORT_SECONDS = 2.0
 _MOST_TIMES = 10.0
 _MOST_RESTARTS = 3

@@ -20,8 +20,6 @@ from kubeflow_volcano.rehearsal.node.cgroups import Layout, read_layout
 from kubeflow_volcano.rehearsal.node.network import busy_networks
 from kubeflow_volcano.rehearsal.spec import ClusterPaths
 
-__all__ = ["CAPABILITIES", "Host", "look_at_host", "look_closely"]
-
 CAPABILITIES = {
     "CAP_CHOWN": 0,
     "CAP_DAC_OVERRIDE": 1,

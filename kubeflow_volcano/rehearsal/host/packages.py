@@ -10,8 +10,6 @@ from pathlib import Path
 
 from kubeflow_volcano.problems import Problem
 
-__all__ = ["Missing", "missing_packages"]
-
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 

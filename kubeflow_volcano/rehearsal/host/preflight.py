@@ -14,8 +14,6 @@ from kubeflow_volcano.rehearsal.node.network import choose_subnet
 from kubeflow_volcano.rehearsal.spec import RehearsalSpec, State
 from kubeflow_volcano.text import counted, few
 
-__all__ = ["check_basics", "check_earlier", "check_host"]
-
 _MACHINES = ("x86_64", "aarch64")
 _GIB = 1 << 30
 _CLUSTER_BYTES = 4 * _GIB

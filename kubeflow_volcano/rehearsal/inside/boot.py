@@ -19,8 +19,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["SIMULATED_NETWORK", "Bind", "Mount", "Plan", "mounts_below", "read_mounts"]
-
 SIMULATED_NETWORK = "simulated"
 """Name of the network namespace to which the addresses of simulated pods are routed."""
 _NEAR, _FAR = "169.254.20.1", "169.254.20.2"

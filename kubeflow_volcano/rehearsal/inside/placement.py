@@ -21,22 +21,6 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = [
-    "GPU",
-    "GPU_POOL",
-    "PLATFORM_POOL",
-    "REASON_ANNOTATION",
-    "SIMULATED_LABEL",
-    "SUCCEED_ANNOTATION",
-    "TOLERATION",
-    "Rules",
-    "Simulation",
-    "full_name",
-    "patch",
-    "simulation",
-    "simulation_of_daemon_set",
-]
-
 GPU = "nvidia.com/gpu"
 SIMULATED_LABEL = "rehearsal.kubeflow-volcano.io/simulated"
 REASON_ANNOTATION = "rehearsal.kubeflow-volcano.io/simulated-because"

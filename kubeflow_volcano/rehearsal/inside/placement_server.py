@@ -19,8 +19,6 @@ from kubeflow_volcano.rehearsal.inside.placement import Rules, patch, simulation
 from kubeflow_volcano.rehearsal.inside.registry import read_index
 from kubeflow_volcano.rehearsal.inside.review_server import ReviewServer
 
-__all__ = ["ImageIndex", "review"]
-
 
 @dataclass(slots=True)
 class ImageIndex:

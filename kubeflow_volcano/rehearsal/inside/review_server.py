@@ -11,8 +11,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socket import socket
 from typing import Any
 
-__all__ = ["ReviewServer"]
-
 _LONGEST_REQUEST = 8 << 20
 _HANDSHAKE_SECONDS = 5.0
 

@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-__all__ = ["Api", "RefusedError"]
-
 _SECONDS = 30.0
 _WATCH_SECONDS = 300
 _PAUSE_SECONDS = 0.5

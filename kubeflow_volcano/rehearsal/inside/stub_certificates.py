@@ -9,8 +9,6 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["Certificates"]
-
 _SECONDS = 20.0
 _CONFIGURATION = "[req]\nprompt = no\ndistinguished_name = name\n[name]\nCN = rehearsal-webhook-stub\n"
 _EXTENSIONS = "basicConstraints = critical,CA:false\nextendedKeyUsage = serverAuth\nsubjectAltName = DNS:{}\n"

@@ -12,8 +12,6 @@ from pathlib import Path
 
 from kubeflow_volcano.rehearsal.inside.stub_api import Api, RefusedError
 
-__all__ = ["IssuedPairs"]
-
 
 class IssuedPairs:
     """Server contexts with the Secrets of Certificates, as the simulated pods would mount them.

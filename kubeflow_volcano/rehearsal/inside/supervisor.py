@@ -19,8 +19,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-__all__ = ["Daemon", "Duty", "Supervisor", "is_ready", "next_delay", "rotate_log"]
-
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0
 _STEADY_SECONDS = 60.0
 """A daemon that ran this long counts as healthy: its next restart has the shortest delay."""

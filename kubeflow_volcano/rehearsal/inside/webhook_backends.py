@@ -14,19 +14,6 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-__all__ = [
-    "SIMULATED_WEBHOOK_LABEL",
-    "WRITTEN",
-    "Name",
-    "answer",
-    "answered",
-    "certificates_of",
-    "declares_bundles",
-    "injects",
-    "patch",
-    "simulated_services",
-]
-
 SIMULATED_WEBHOOK_LABEL = "rehearsal.kubeflow-volcano.io/simulated-webhook"
 WRITTEN = "writtenBundles"
 """Key of an object whose caBundles no manifest declares: a program wrote them, such as an operator at its start."""

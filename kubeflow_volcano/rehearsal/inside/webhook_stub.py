@@ -41,8 +41,6 @@ from kubeflow_volcano.rehearsal.inside.webhook_backends import (
     simulated_services,
 )
 
-__all__ = ["MANAGER", "REGISTER", "Keeper"]
-
 MANAGER = "rehearsal-webhook-stub"
 REGISTER = "rehearsal-simulated-webhooks"
 """Name of the ConfigMap in kube-system whose key webhooks.json lists the webhooks that the stub answers."""

@@ -18,8 +18,6 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.rehearsal.inside.boot import read_mounts
 
-__all__ = ["NEEDED_CONTROLLERS", "Hierarchy", "Layout", "NodeCgroup", "parse_layout", "read_layout"]
-
 NEEDED_CONTROLLERS = frozenset({"cpu", "cpuset", "memory", "pids"})
 """The kubelet refuses to start its container manager without these (pkg/kubelet/cm)."""
 

@@ -20,19 +20,6 @@ from kubeflow_volcano.rehearsal.node.files import (
 )
 from kubeflow_volcano.rehearsal.node.network import SERVICE_RANGE, SIMULATED_POD_RANGE, STUB_PORT
 
-__all__ = [
-    "IMAGES",
-    "LIBRARY",
-    "LOGS",
-    "NODE_PATH",
-    "NODE_PROGRAMS",
-    "PROGRAMS",
-    "Parts",
-    "interpreter",
-    "node_duty",
-    "python_module",
-]
-
 PROGRAMS, IMAGES, LIBRARY = "/host/bin", "/host/images", "/host/lib"
 """Where the node sees the tools, the image store and the modules of this package."""
 NODE_PROGRAMS = (

@@ -14,18 +14,6 @@ from typing import Any
 from kubeflow_volcano.rehearsal.build.recipes import NodeDifferences
 from kubeflow_volcano.rehearsal.node.network import POD_RANGE, SERVICE_RANGE, VethPair
 
-__all__ = [
-    "CONFIGURATION",
-    "DNS_ADDRESS",
-    "KUBECONFIGS",
-    "NODE_NAME",
-    "PAUSE_IMAGE",
-    "PKI",
-    "SERVICE_ADDRESS",
-    "NodeFacts",
-    "node_files",
-]
-
 NODE_NAME = "rehearsal-1"
 PKI = "/etc/kubernetes/pki"
 KUBECONFIGS = "/etc/kubernetes"

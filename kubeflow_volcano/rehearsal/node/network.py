@@ -12,23 +12,6 @@ from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.programs import Finished, ProgramError, run_program
 
-__all__ = [
-    "POD_RANGE",
-    "RANGES",
-    "SERVICE_RANGE",
-    "SIMULATED_POD_RANGE",
-    "STUB_PORT",
-    "VethPair",
-    "block_default_route",
-    "busy_networks",
-    "choose_subnet",
-    "connect",
-    "disconnect",
-    "find_leftovers",
-    "is_connected",
-    "remove",
-]
-
 POD_RANGE = IPv4Network("10.244.0.0/16")
 SIMULATED_POD_RANGE = IPv4Network("10.245.0.0/16")
 """Addresses of pods on simulated nodes, which have no network: the webhook stub accepts every connection to them."""

@@ -38,8 +38,6 @@ from kubeflow_volcano.rehearsal.node.network import SERVICE_RANGE, SIMULATED_POD
 from kubeflow_volcano.rehearsal.node.simulated_images import PLATFORM_IMAGES, TRAINING_IMAGES
 from kubeflow_volcano.rehearsal.spec import ClusterPaths
 
-__all__ = ["Node"]
-
 _START_SECONDS, _START_LIMIT_SECONDS, _LOOK_SECONDS = 10.0, 60.0, 0.02
 _MOST_RESTARTS = 3
 

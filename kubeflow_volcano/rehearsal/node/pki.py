@@ -21,8 +21,6 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from kubeflow_volcano.files import write_file
 
-__all__ = ["USERS", "issue_all", "kubeconfig"]
-
 _AUTHORITY_LIFE = timedelta(days=3650)
 _LEAF_LIFE = timedelta(days=365)
 _CLOCK_SKEW = timedelta(hours=1)

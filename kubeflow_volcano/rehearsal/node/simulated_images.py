@@ -6,8 +6,6 @@ is not built here is simulated: the rest of its release can be rolled out then, 
 
 from __future__ import annotations
 
-__all__ = ["PLATFORM_IMAGES", "TRAINING_IMAGES"]
-
 _TRAINING = ("darts-*", "enas-*", "jaxjob-*", "mxnet-*", "pytorch-*", "simple-pbt", "tf-*", "xgboost-*")
 _HOMES = ("docker.io/kubeflow", "docker.io/kubeflowkatib", "ghcr.io/kubeflow/katib", "ghcr.io/kubeflow/training-v1")
 TRAINING_IMAGES = (

@@ -13,8 +13,6 @@ from collections.abc import Iterable, Iterator
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.rollout.settings.access import AccessSettings
 
-__all__ = ["application_cookies", "session_cookie"]
-
 _APPLICATION = "APP_SECURE_COOKIES"
 """Read by the backends of the dashboard's applications. Upstream's value is true; in 1.6.1 it is a placeholder that
 nothing fills."""

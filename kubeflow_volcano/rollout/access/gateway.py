@@ -12,8 +12,6 @@ from kubeflow_volcano.cluster.objects import Object, Ref, named
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.settings.access import OWN_CERTIFICATE, AccessSettings
 
-__all__ = ["NAMESPACE", "SELF_SIGNING", "SERVICE", "admit_traffic", "publish", "serve"]
-
 NAMESPACE = "istio-system"
 SERVICE = Ref("v1", "Service", NAMESPACE, "istio-ingressgateway")
 

@@ -10,8 +10,6 @@ from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.access.gateway import NAMESPACE, SERVICE
 from kubeflow_volcano.rollout.settings.access import GATEWAY, ISTIO, AccessSettings
 
-__all__ = ["unmet_access"]
-
 _INGRESS_CLASS = ("networking.k8s.io/v1", "IngressClass")
 _ISSUERS = "cert-manager.io/v1"
 _KEYS = ("tls.crt", "tls.key")

@@ -12,8 +12,6 @@ import bcrypt
 from kubeflow_volcano.rollout.settings.people.users import User
 from kubeflow_volcano.rollout.settings.user import PUBLISHED_PASSWORD, Account, Login, UserSettings
 
-__all__ = ["HASH_ROUNDS", "Known", "account_for", "is_published", "placeholder_account"]
-
 _RANDOM_BYTES = 18
 """144 random bits, 24 characters."""
 

@@ -19,20 +19,6 @@ from kubeflow_volcano.rollout.account.first_user import is_published
 from kubeflow_volcano.rollout.settings.people.connectors import DEX
 from kubeflow_volcano.rollout.settings.user import Account, Login
 
-__all__ = [
-    "CONFIG",
-    "HASH_KEY",
-    "PASSWORDS",
-    "UPSTREAM_EMAIL",
-    "annotate",
-    "decoded",
-    "dex",
-    "encoded",
-    "first_profile",
-    "hashes_of",
-    "relying_party",
-]
-
 PASSWORDS = "dex-passwords"
 """Name of the Secret with the hash, in the namespace of Dex."""
 

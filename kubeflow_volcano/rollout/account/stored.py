@@ -22,18 +22,6 @@ from kubeflow_volcano.rollout.settings.people.users import User
 from kubeflow_volcano.rollout.settings.user import Account, UserSettings
 from kubeflow_volcano.rollout.state.store import LABELS, NAMESPACE, create_once
 
-__all__ = [
-    "SECRET",
-    "account_of_cluster",
-    "keep_password",
-    "kept_password",
-    "kubectl",
-    "reading_command",
-    "reads_account",
-    "validate_owner",
-    "validate_profile_owner",
-]
-
 SECRET = Ref("v1", "Secret", NAMESPACE, "first-user")
 """Keeps a random password, with the keys email, password and password-hash. No workload runs in its namespace, and no
 role of a release grants access to its Secrets."""

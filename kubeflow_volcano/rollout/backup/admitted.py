@@ -17,8 +17,6 @@ from kubeflow_volcano.rollout.backup.selection import ROLES, STARTING_PODS, is_c
 from kubeflow_volcano.rollout.state.store import NAMESPACE
 from kubeflow_volcano.text import counted, few
 
-__all__ = ["Platform", "access_given", "refused"]
-
 _SYSTEM = frozenset({"kube-node-lease", "kube-public", "kube-system"})
 _SECRET_KEYS = frozenset({"email", "password", "password-hash"})
 _CONTROLLERS = "metacontroller.k8s.io"

@@ -9,8 +9,6 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.text import did_you_mean, few
 
-__all__ = ["Choice"]
-
 
 @dataclass(frozen=True, slots=True)
 class Choice:

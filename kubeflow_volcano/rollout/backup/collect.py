@@ -25,8 +25,6 @@ from kubeflow_volcano.rollout.backup.selection import is_contributor, why_left_o
 from kubeflow_volcano.rollout.versions.installed import installed_versions
 from kubeflow_volcano.text import counted
 
-__all__ = ["collect", "incomplete"]
-
 _PARALLEL = 8
 _BINDINGS = ("rbac.authorization.k8s.io/v1", "RoleBinding")
 _PROFILE = ("kubeflow.org", "Profile")

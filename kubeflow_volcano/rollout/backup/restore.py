@@ -30,8 +30,6 @@ from kubeflow_volcano.rollout.state.lock import Lock
 from kubeflow_volcano.rollout.state.store import create_once, ensure_namespace
 from kubeflow_volcano.text import counted, few
 
-__all__ = ["restore"]
-
 _PARALLEL = 8
 _SPACE_SECONDS = 120.0
 _MOST_SHOWN = 12

@@ -14,8 +14,6 @@ from kubeflow_volcano.decode import DecodeError, Limits, decode
 from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.problems import InvalidInput, Problem
 
-__all__ = ["CONTENTS", "FOLDERS", "IMAGES", "SUMS", "Contents", "Entry", "OtherFormat", "load", "refetch", "text_of"]
-
 CONTENTS = "bundle.json"
 SUMS = "SHA256SUMS"
 """The same sums for sha256sum, which verifies a bundle before anything of it is installed."""

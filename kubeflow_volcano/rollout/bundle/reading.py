@@ -13,8 +13,6 @@ from kubeflow_volcano.rollout.bundle.contents import CONTENTS, FOLDERS, Contents
 from kubeflow_volcano.rollout.bundle.sums import Summing
 from kubeflow_volcano.text import few
 
-__all__ = ["Bundle", "unlisted"]
-
 
 class Bundle:
     """A complete bundle below `directory`."""

@@ -9,8 +9,6 @@ from typing import BinaryIO
 
 from kubeflow_volcano.progress import Progress
 
-__all__ = ["Summing", "size_of"]
-
 _BEAT_SECONDS = 2.0
 _CHUNK = 1 << 20
 _UNITS = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))

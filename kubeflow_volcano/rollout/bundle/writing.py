@@ -28,8 +28,6 @@ from kubeflow_volcano.rollout.bundle.reading import damage, unlisted
 from kubeflow_volcano.rollout.bundle.sums import Summing
 from kubeflow_volcano.text import few
 
-__all__ = ["Writer"]
-
 _BEGUN_FILE = re.compile(r"\.(.+)\.[0-9a-f]{8}")
 _BEGUN_IMAGE = re.compile(r"\.(.+)\.partial")
 

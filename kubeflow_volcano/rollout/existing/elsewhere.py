@@ -19,8 +19,6 @@ from kubeflow_volcano.cluster.volcano import SCHEDULER_PROGRAM, scheduler_names
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.text import few
 
-__all__ = ["left_behind"]
-
 _WORKLOADS = ("DaemonSet", "Deployment", "StatefulSet")
 _BINDINGS = frozenset({"ClusterRoleBinding", "RoleBinding"})
 _REVISION = "istio.io/rev"

@@ -21,8 +21,6 @@ from kubeflow_volcano.cluster.objects import Object, Ref, has_ended
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.text import few
 
-__all__ = ["Found", "unfit_mesh"]
-
 _TEMPLATES = frozenset({"DaemonSet", "Deployment", "StatefulSet"})
 _OPEN = " What these do not select is not checked: any client of the gateway gets the dashboard without a login."
 

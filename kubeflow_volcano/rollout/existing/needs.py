@@ -25,8 +25,6 @@ from kubeflow_volcano.rollout.existing.volcano import volcano_problems
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.text import few
 
-__all__ = ["unmet_needs"]
-
 _ADMISSION = "admissionregistration.k8s.io/v1"
 _CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 _PAGE = 500

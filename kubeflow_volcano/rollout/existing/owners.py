@@ -28,8 +28,6 @@ from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.state.inventory import read_inventory
 from kubeflow_volcano.text import few
 
-__all__ = ["brought_uids", "foreign_components", "is_ours", "places_of_existing"]
-
 _PARALLEL = 8
 _PAGE = 500
 _VERSION = "app.kubernetes.io/version"

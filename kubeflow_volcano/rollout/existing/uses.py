@@ -16,8 +16,6 @@ from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.text import few
 
-__all__ = ["missing_uses", "wrong_modes"]
-
 _CRD = "CustomResourceDefinition"
 _EXAMPLE = "_example"
 """Key of ConfigMaps of Knative and KServe that documents the others."""

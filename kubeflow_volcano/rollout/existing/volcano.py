@@ -18,8 +18,6 @@ from kubeflow_volcano.cluster.volcano import (
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.settings.settings import Settings
 
-__all__ = ["volcano_problems"]
-
 _KINDS = ("PodGroup", "Queue")
 _NAMED = "Volcano, which kubeflow_existing names,"
 

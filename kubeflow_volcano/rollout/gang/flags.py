@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 from kubeflow_volcano.cluster.objects import Object
 
-__all__ = ["set_flags"]
-
 
 def set_flags(container: Object, flags: Mapping[str, str], *, first: bool) -> None:
     """Set flags, given with their dashes, among the arguments, and remove other values of them, also in the command.

@@ -11,8 +11,6 @@ from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.gang.pods import pods_of
 
-__all__ = ["wait_for_former_pods"]
-
 _KILL_SECONDS = 10
 """What the kubelet may take beyond a pod's grace period. Pods of a lost node never end, so the wait does."""
 

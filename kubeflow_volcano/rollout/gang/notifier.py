@@ -16,8 +16,6 @@ from kubeflow_volcano.catalog.operator import era_of, version_of_image
 from kubeflow_volcano.catalog.shipped import images_outside
 from kubeflow_volcano.cluster.objects import Object, Ref
 
-__all__ = ["ANNOTATION", "CONTAINER", "with_notifier"]
-
 CONTAINER = "notifier"
 ANNOTATION = "kubeflow-volcano/gang-admitted"
 """Annotation of a job: when its gang was last seen admitted, in seconds since the epoch."""

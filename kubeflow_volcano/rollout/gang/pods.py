@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object
 
-__all__ = ["pods_of"]
-
 
 def pods_of(cluster: Cluster, deployment: Object) -> Sequence[Object]:
     """All pods that the Deployment's selector names, also those that have ended or are terminating.

@@ -20,8 +20,6 @@ from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.gang.flags import set_flags
 from kubeflow_volcano.rollout.settings.volcano import leader_problem
 
-__all__ = ["COMPANION_LABELS", "companions_of", "delete_unused_companions", "replicate_operator", "replicate_volcano"]
-
 COMPANION_LABELS = {"app.kubernetes.io/managed-by": "kubeflow-volcano"}
 """Labels of companions: objects that a roll-out adds to a Deployment of upstream."""
 

@@ -12,8 +12,6 @@ from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.gang.wiring import operator_deployment
 
-__all__ = ["VERBS", "is_allowed", "missing_rights"]
-
 VERBS: Mapping[str, Sequence[str]] = {
     "training-operator": ("create", "delete", "get", "list", "patch", "update", "watch"),
     "trainer": ("create", "get", "list", "patch", "update", "watch"),

@@ -14,8 +14,6 @@ from kubeflow_volcano.catalog.gangs import GangScheduler
 from kubeflow_volcano.catalog.operator import later_jobs
 from kubeflow_volcano.cluster.objects import Object
 
-__all__ = ["RUNTIME_KINDS", "wire_runtimes"]
-
 RUNTIME_KINDS = frozenset({"ClusterTrainingRuntime", "TrainingRuntime"})
 
 

@@ -24,8 +24,6 @@ from kubeflow_volcano.rollout.gang.pods import pods_of
 from kubeflow_volcano.rollout.gang.replicas import companions_of
 from kubeflow_volcano.rollout.gang.trainer import RUNTIME_KINDS
 
-__all__ = ["OPERATORS", "operator_deployment", "podgroup_crd", "restart_older_operators", "wiring_objects"]
-
 OPERATORS: Mapping[str, str] = {COMPONENT: COMPONENT, "trainer": "kubeflow-trainer-controller-manager"}
 """The name of each operator's Deployment, by component."""
 

@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
-__all__ = ["DAMAGED", "MOST_BYTES", "is_archive", "is_compressed", "plain_bytes", "top_of", "unpack"]
-
 MOST_BYTES = 1 << 29
 """Of a source, packed or unpacked; the largest release has 27 MB in 1,600 members."""
 _MOST_MEMBERS = 100_000

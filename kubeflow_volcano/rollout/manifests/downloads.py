@@ -20,8 +20,6 @@ from kubeflow_volcano.rollout.manifests.archives import MOST_BYTES
 from kubeflow_volcano.rollout.manifests.pruning import mark_used
 from kubeflow_volcano.rollout.manifests.trees import file_sum, page_instead, scratch
 
-__all__ = ["fetch", "first_good", "mirrored", "without_credentials"]
-
 _FILE_MIRRORS = {"daocloud": "https://files.m.daocloud.io/"}
 """By image_mirror_preset: the prefix for host and path of a release file (DaoCloud/public-image-mirror)."""
 

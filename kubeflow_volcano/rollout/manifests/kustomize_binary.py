@@ -28,17 +28,6 @@ from kubeflow_volcano.rollout.manifests.pruning import mark_used
 from kubeflow_volcano.rollout.manifests.trees import file_sum
 from kubeflow_volcano.rollout.settings.settings import Settings
 
-__all__ = [
-    "ARCHITECTURES",
-    "Provided",
-    "UnknownProgramError",
-    "asset",
-    "carried_name",
-    "provide",
-    "require_known",
-    "version_of",
-]
-
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 """uname's names to Go's."""
 _VERSION_SECONDS = 60

@@ -17,8 +17,6 @@ from kubeflow_volcano.directories import disused
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.text import counted
 
-__all__ = ["Uses", "mark_used", "prune"]
-
 _DAY_SECONDS = 86_400.0
 _SUM = re.compile(r"[0-9a-f]{64}")
 _RECORD = re.compile(r"[0-9a-f]{64}(?:-whole)?")

@@ -20,8 +20,6 @@ from kubeflow_volcano.rollout.manifests.kustomizations import Kustomizations, Re
 from kubeflow_volcano.rollout.manifests.sources import Sources, variable_of
 from kubeflow_volcano.rollout.manifests.trees import content_sum, file_sum
 
-__all__ = ["with_local_bases"]
-
 _BESIDE = ".remote-bases"
 """Directory for the sources at the top of the release's tree."""
 

@@ -25,8 +25,6 @@ from kubeflow_volcano.rollout.manifests.kustomizations import Kustomizations
 from kubeflow_volcano.rollout.manifests.pruning import mark_used
 from kubeflow_volcano.rollout.manifests.trees import file_sum
 
-__all__ = ["Renderer"]
-
 _BUILD_SECONDS = 300
 _NOWHERE = "http://127.0.0.1:9"
 _ENVIRONMENT = {

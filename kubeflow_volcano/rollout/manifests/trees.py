@@ -17,16 +17,6 @@ from kubeflow_volcano.retries import naming_full_disks
 from kubeflow_volcano.rollout.manifests.archives import DAMAGED, plain_bytes, top_of, unpack
 from kubeflow_volcano.rollout.manifests.pruning import Uses
 
-__all__ = [
-    "Trees",
-    "content_sum",
-    "file_sum",
-    "keep_plain",
-    "other_content",
-    "page_instead",
-    "scratch",
-]
-
 _REPOSITORY = ".git"
 _DAY_SECONDS = 86_400
 

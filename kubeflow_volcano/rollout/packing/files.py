@@ -25,8 +25,6 @@ from kubeflow_volcano.rollout.manifests.sources import Sources
 from kubeflow_volcano.rollout.packing.item import Item
 from kubeflow_volcano.rollout.settings.settings import Settings
 
-__all__ = ["architectures", "kustomize_items", "manifest_items"]
-
 _REPOSITORY = ".git"
 
 

@@ -25,8 +25,6 @@ from kubeflow_volcano.rollout.packing.layout import StoredImage
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.text import counted, few
 
-__all__ = ["Images"]
-
 _BEAT_SECONDS = 5.0
 
 

@@ -10,8 +10,6 @@ from typing import Any
 from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.rollout.bundle.sums import Summing
 
-__all__ = ["StoredImage"]
-
 _MANIFEST, _VERSION = "manifest.json", "version"
 _VERSION_TEXT = re.compile(rb"Directory Transport Version: \d+\.\d+\n")
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")

@@ -24,8 +24,6 @@ from kubeflow_volcano.rollout.packing.item import Item
 from kubeflow_volcano.rollout.packing.wheels import Wheels, python_version
 from kubeflow_volcano.rollout.settings.settings import Settings
 
-__all__ = ["Packed", "pack"]
-
 
 @dataclass(slots=True)
 class Packed:

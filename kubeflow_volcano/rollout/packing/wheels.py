@@ -15,8 +15,6 @@ from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.bundle.writing import Writer
 from kubeflow_volcano.rollout.manifests.kustomize_binary import ARCHITECTURES
 
-__all__ = ["Wheels", "python_version"]
-
 _SECONDS = 1800.0
 _AT_ONCE = 8
 """Packages that one call of pip downloads: a line of progress for each call, and what was killed is little."""

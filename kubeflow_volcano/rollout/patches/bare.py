@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.rollout.state.store import LABELS
 
-__all__ = ["mark_bare"]
-
 _IDENTITY = frozenset({"name", "namespace"})
 
 

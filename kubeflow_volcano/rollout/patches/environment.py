@@ -13,8 +13,6 @@ from kubeflow_volcano.rollout.patches.pods.pull_secrets import with_pull_secrets
 from kubeflow_volcano.rollout.patches.pods.tag_resolution import skipped_registries, with_skipped_registries
 from kubeflow_volcano.rollout.settings.settings import Settings
 
-__all__ = ["for_environment"]
-
 
 def for_environment(component: str, objects: Iterable[Object], settings: Settings) -> tuple[Object, ...]:
     """The objects of a component as this environment needs them; objects that change are copies.

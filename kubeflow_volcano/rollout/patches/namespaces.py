@@ -16,8 +16,6 @@ from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.patches.bare import mark_bare
 from kubeflow_volcano.rollout.settings.settings import OF_KUBERNETES, Settings
 
-__all__ = ["label_namespaces", "missing_namespaces", "refused_namespaces"]
-
 _OF_PROFILES = "namespace-labels-data"
 """Prefix of the ConfigMap with the labels that the profile controller puts on namespaces of profiles."""
 

@@ -9,8 +9,6 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.pods.quantities import quantity
 
-__all__ = ["keep_higher_limit", "raise_limit"]
-
 
 def raise_limit(container: Object, release_version: str) -> None:
     """Raise the memory limit to the least that the operator's version needs; without a limit nothing changes."""

@@ -20,8 +20,6 @@ from kubeflow_volcano.rollout.settings.own_patches import OwnPatch
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.text import did_you_mean
 
-__all__ = ["overruled", "with_own_patches"]
-
 
 def with_own_patches(
     name: str, objects: Sequence[Object], settings: Settings, progress: Progress

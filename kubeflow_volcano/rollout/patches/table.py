@@ -29,8 +29,6 @@ from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.settings.user import Account
 from kubeflow_volcano.rollout.storage.local_path import base_directories, default_class, owners_of_volumes
 
-__all__ = ["gang_arguments", "patched"]
-
 _Patch = Callable[[list[Object], Settings], None]
 
 

@@ -12,8 +12,6 @@ from collections.abc import Mapping, Sequence
 from kubeflow_volcano.catalog.model import JointValue, Release
 from kubeflow_volcano.cluster.objects import Object, Ref
 
-__all__ = ["fill_joint_values", "replace_apis"]
-
 
 def fill_joint_values(parts: Mapping[str, tuple[Object, ...]], release: Release) -> dict[str, tuple[Object, ...]]:
     """The objects of each component, with the placeholders filled whose provider is among the components."""

@@ -14,8 +14,6 @@ from kubeflow_volcano.rollout.account.sign_in import CONFIG, HASH_KEY, UPSTREAM_
 from kubeflow_volcano.rollout.people.connectors import MADE
 from kubeflow_volcano.rollout.settings.people.connectors import DEX
 
-__all__ = ["LIVE", "Undeclared", "configuration", "undeclared"]
-
 LIVE = Ref("v1", "ConfigMap", "auth", DEX)
 """Dex's configuration on the cluster."""
 

@@ -30,8 +30,6 @@ from kubeflow_volcano.rollout.settings.people.connectors import (
     redirect_uri,
 )
 
-__all__ = ["MADE", "SECRETS", "add_connectors"]
-
 MADE = "kubeflow-volcano/connectors"
 """Annotation: of the ConfigMap the ids of connectors of the inventory; of Dex's pods the sum of these, which restarts
 Dex when one changes."""

@@ -18,8 +18,6 @@ from kubeflow_volcano.rollout.account.sign_in import annotate
 from kubeflow_volcano.rollout.settings.access import AccessSettings
 from kubeflow_volcano.rollout.settings.people.connectors import Connector, public_issuer
 
-__all__ = ["follow_issuer"]
-
 _ANNOTATION = "kubeflow-volcano/issuer"
 """Of pod templates: these programs read the issuer only at their start."""
 

@@ -26,8 +26,6 @@ from kubeflow_volcano.rollout.settings.people.profiles import (
 )
 from kubeflow_volcano.rollout.settings.volcano import quantities
 
-__all__ = ["MAKERS", "add_teams", "allow_reading_queues", "unmet_teams"]
-
 MAKERS = frozenset({("kubeflow.org", "Profile")})
 """Kinds whose controllers make a namespace with the name of the object."""
 

@@ -17,16 +17,6 @@ from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.settings.volcano import quantities
 from kubeflow_volcano.text import counted
 
-__all__ = [
-    "account_of",
-    "judge_account",
-    "judge_issuer",
-    "judge_owners",
-    "judge_published_secrets",
-    "judge_team_queues",
-    "teams_of",
-]
-
 _SECRET_KEY = re.compile(r"(?i)pass|secret|token|key")
 
 

@@ -44,8 +44,6 @@ from kubeflow_volcano.rollout.run import requirements
 from kubeflow_volcano.rollout.settings.ceded import validate_ceded
 from kubeflow_volcano.rollout.settings.settings import Settings
 
-__all__ = ["SCHEMA", "Plan", "plan"]
-
 SCHEMA = "kfv.plan/v1"
 
 

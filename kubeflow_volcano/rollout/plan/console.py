@@ -7,8 +7,6 @@ from typing import Any
 
 from kubeflow_volcano.text import counted, few, table
 
-__all__ = ["queue_words", "render", "validation_words"]
-
 _MARKS = {"pass": "✓", "warn": "!", "fail": "✗"}
 _MOST_DETAILS = 5
 _LONGEST_LINE = 240

@@ -10,8 +10,6 @@ from kubeflow_volcano.catalog.model import Defect
 from kubeflow_volcano.rollout.plan.findings import Finding, Verdict
 from kubeflow_volcano.rollout.settings.settings import Settings
 
-__all__ = ["defects_of", "judge_defects"]
-
 _GROUPS = {"image_mirror_": "mirror", "plan_": "plan", "kubeflow_": "user"}
 """Prefix of a variable to the group of settings that has its value, under the name without the prefix."""
 

@@ -14,8 +14,6 @@ from kubeflow_volcano.rollout.plan import markdown
 from kubeflow_volcano.rollout.plan.build import Plan
 from kubeflow_volcano.rollout.plan.sbom import bill_of_materials
 
-__all__ = ["MARKDOWN", "texts_of", "write"]
-
 MARKDOWN = "plan.md"
 
 

@@ -8,8 +8,6 @@ from enum import StrEnum
 
 from kubeflow_volcano.problems import Exit
 
-__all__ = ["Finding", "Verdict", "exit_code", "worst"]
-
 
 class Verdict(StrEnum):
     """Verdict of a finding and of the plan."""

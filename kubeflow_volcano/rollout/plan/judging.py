@@ -17,16 +17,6 @@ from kubeflow_volcano.rollout.settings.kubernetes_range import require_kubernete
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.text import counted
 
-__all__ = [
-    "GB",
-    "judge_apis",
-    "judge_images",
-    "judge_kubernetes",
-    "judge_kustomize",
-    "judge_pod_security",
-    "judge_resources",
-]
-
 GB = 1000**3
 
 

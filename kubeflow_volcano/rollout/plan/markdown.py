@@ -8,8 +8,6 @@ from typing import Any
 from kubeflow_volcano.rollout.plan.console import queue_words, validation_words
 from kubeflow_volcano.text import counted
 
-__all__ = ["render"]
-
 Document = Mapping[str, Any]
 
 

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from kubeflow_volcano.apply.graph import Graph, graph
 from kubeflow_volcano.cluster.objects import Object, Ref
 
-__all__ = ["Wave", "waves"]
-
 
 @dataclass(frozen=True, slots=True)
 class Wave:

@@ -11,8 +11,6 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.pods.quantities import pod_requests, quantity
 from kubeflow_volcano.foreign import read_json
 
-__all__ = ["Claimed", "Requests", "claims_of", "requests_of"]
-
 _NAMES = ("cpu", "memory")
 _INJECT = "sidecar.istio.io/inject"
 _REPLICATED = frozenset({"Deployment", "ReplicaSet", "StatefulSet"})

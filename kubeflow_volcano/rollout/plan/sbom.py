@@ -18,8 +18,6 @@ from kubeflow_volcano.rollout.images.report.image_list import ImagesReport
 from kubeflow_volcano.rollout.plan.steps import source_of
 from kubeflow_volcano.rollout.settings.settings import Settings
 
-__all__ = ["bill_of_materials"]
-
 _SCHEMA = "http://cyclonedx.org/schema/bom-1.5.schema.json"
 _NAMESPACE = uuid.UUID("6b5a2f0e-6c0b-5d0e-9a43-0f7b3d0c6a51")
 _PREFIX = "kubeflow-volcano"

@@ -18,8 +18,6 @@ from kubeflow_volcano.rollout.settings.queue_states import QueueState, wanted_st
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.settings.validation.schedule import PART
 
-__all__ = ["ceded_fields", "gang_of", "hosts_of", "queues_of", "scheduled_validation", "source_of", "steps_of"]
-
 _WITHOUT = (
     "The group nodes is empty, so no host is set up. Images are renamed in manifests only; kernel settings, container "
     "runtimes and directories of volumes are left to the administrators of the hosts."

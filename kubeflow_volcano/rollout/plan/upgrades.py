@@ -7,8 +7,6 @@ from kubeflow_volcano.rollout.plan.findings import Finding, Verdict
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.versions.judge import describe_step, steps_for
 
-__all__ = ["judge_upgrades"]
-
 
 def judge_upgrades(settings: Settings) -> Finding:
     """From which releases one step leads to this one, and what the step brings to the chosen components."""

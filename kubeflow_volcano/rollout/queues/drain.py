@@ -16,8 +16,6 @@ from kubeflow_volcano.rollout.queues.view import API, SUBJECTS, QueueView, minim
 from kubeflow_volcano.rollout.state.store import NAMESPACE
 from kubeflow_volcano.text import counted, few
 
-__all__ = ["CREATED_QUEUES", "drain"]
-
 CREATED_QUEUES = Ref("v1", "ConfigMap", NAMESPACE, "rollout-queues")
 """UIDs by name of the queues that roll-outs created. Only these are deleted."""
 

@@ -22,8 +22,6 @@ from kubeflow_volcano.rollout.settings.volcano import SchedulingSettings
 from kubeflow_volcano.rollout.state.store import write_keys
 from kubeflow_volcano.text import counted
 
-__all__ = ["reconcile_queues", "record_created_queues", "validate_queues"]
-
 
 def validate_queues(cluster: Cluster, settings: SchedulingSettings, objects: Iterable[Object]) -> None:
     """Check that the declared queues can be reconciled; `objects` are the declared objects of Volcano.

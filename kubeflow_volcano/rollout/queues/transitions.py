@@ -22,8 +22,6 @@ from kubeflow_volcano.rollout.queues.view import API, minimal_queue, state_of
 from kubeflow_volcano.rollout.settings.queue_states import QueueState, ancestors
 from kubeflow_volcano.rollout.state.store import NAMESPACE
 
-__all__ = ["plan_transitions", "transition_queue"]
-
 _ANSWER_SECONDS = 30.0
 _TICK_SECONDS = 0.5
 _STATES = {QueueState.OPEN: frozenset({"Open"}), QueueState.CLOSED: frozenset({"Closing", "Closed"})}

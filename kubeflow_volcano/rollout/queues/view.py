@@ -9,17 +9,6 @@ from kubeflow_volcano.cluster.api.errors import NotServed
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.watch.observer import Change, Subject
 
-__all__ = [
-    "API",
-    "DEFAULT_QUEUE",
-    "QUEUE_OF_NAMESPACE",
-    "SUBJECTS",
-    "QueueView",
-    "list_queues",
-    "minimal_queue",
-    "state_of",
-]
-
 API = "scheduling.volcano.sh/v1beta1"
 QUEUE_OF_NAMESPACE = "scheduling.volcano.sh/queue-name"
 """Annotation of a namespace with the queue of its jobs, which some versions of Volcano read."""

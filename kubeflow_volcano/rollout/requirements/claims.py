@@ -20,8 +20,6 @@ from kubeflow_volcano.rollout.patches.pods.claims import claims_in
 from kubeflow_volcano.rollout.settings.ceded import CededFields, ceded_of
 from kubeflow_volcano.rollout.settings.pods.claims import ClaimSettings
 
-__all__ = ["unmet_claims"]
-
 _PARALLEL = 8
 _CLASS = ("storage.k8s.io/v1", "StorageClass")
 

@@ -19,8 +19,6 @@ from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.text import few
 
-__all__ = ["unmet_domain"]
-
 _NAMESPACE = "kube-system"
 _PROGRAM = "coredns"
 _KINDS = (("apps/v1", "Deployment"), ("apps/v1", "DaemonSet"))

@@ -15,8 +15,6 @@ from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.patches.pods.templates import pod_spec
 from kubeflow_volcano.rollout.settings.pods.placement import PlacementSettings
 
-__all__ = ["unmet_placement"]
-
 _OF_KUBERNETES = frozenset({"system-cluster-critical", "system-node-critical"})
 _LASTING = frozenset({Setter.CONTROL_PLANE, Setter.ACCELERATOR, Setter.OTHER})
 """Who sets taints that stay; those of others come and go with the state of the node."""

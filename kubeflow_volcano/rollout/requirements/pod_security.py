@@ -35,8 +35,6 @@ from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.text import few
 
-__all__ = ["refused_pods"]
-
 _PARALLEL = 8
 _SECONDS = 10.0
 _SYSTEM = re.compile(r"kube-|openshift")

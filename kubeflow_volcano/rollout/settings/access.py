@@ -10,8 +10,6 @@ from typing import Annotated
 from kubeflow_volcano.decode import Key
 from kubeflow_volcano.problems import Problem
 
-__all__ = ["GATEWAY", "ISTIO", "OWN_CERTIFICATE", "AccessSettings", "validate_access"]
-
 ISTIO = "istio"
 """Component with the Service of the gateway."""
 

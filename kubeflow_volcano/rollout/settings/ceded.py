@@ -14,8 +14,6 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.text import did_you_mean
 
-__all__ = ["CededFields", "Target", "ceded_of", "validate_ceded"]
-
 
 @dataclass(frozen=True, slots=True)
 class Target:

@@ -11,16 +11,6 @@ from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.settings.variables import complete
 from kubeflow_volcano.text import few
 
-__all__ = [
-    "hosts_of_cluster",
-    "node_name",
-    "node_paths",
-    "others",
-    "validate_groups",
-    "validate_hosts",
-    "validate_node_paths",
-]
-
 _OF_THE_CLUSTER = (
     "gang_scheduling_",
     "kubeflow_",

@@ -15,17 +15,6 @@ from kubeflow_volcano.redaction import without_logins
 from kubeflow_volcano.rollout.bundle.contents import IMAGES
 from kubeflow_volcano.rollout.settings.variables import OptionalPath
 
-__all__ = [
-    "ContainerdSettings",
-    "MirrorRule",
-    "MirrorSettings",
-    "PullSettings",
-    "RegistrySettings",
-    "from_bundle",
-    "from_registry",
-    "validate_registry",
-]
-
 _HOST = re.compile(r"[^/]*[.:]|localhost(?:/|$)")
 """A prefix that image references read as a host."""
 

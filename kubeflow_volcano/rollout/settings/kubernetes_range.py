@@ -15,8 +15,6 @@ from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.settings.matrix import fitting_plugins
 from kubeflow_volcano.rollout.settings.settings import Settings
 
-__all__ = ["require_kubernetes"]
-
 
 def require_kubernetes(settings: Settings, git_version: str) -> tuple[str, ...]:
     """Check that the release and its components support this Kubernetes ("v1.30.2"), and return warnings.

@@ -12,8 +12,6 @@ from typing import Any
 
 from kubeflow_volcano.problems import Problem
 
-__all__ = ["QueueState", "ancestors", "validate_states", "wanted_states"]
-
 _DEFAULT = "default"
 """The queue of jobs that name none. Volcano refuses to delete it, and its scheduler recreates it."""
 

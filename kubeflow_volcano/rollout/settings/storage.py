@@ -11,8 +11,6 @@ from kubeflow_volcano.decode import Key
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.text import did_you_mean
 
-__all__ = ["StorageSettings", "validate_static_volumes"]
-
 
 @dataclass(frozen=True, slots=True)
 class StorageSettings:

@@ -11,8 +11,6 @@ from kubeflow_volcano.catalog.read import with_own_parts
 from kubeflow_volcano.decode import Key, decode
 from kubeflow_volcano.problems import Problem
 
-__all__ = ["UninstallSettings", "uninstall_settings", "validate_uninstall"]
-
 
 @dataclass(frozen=True, slots=True)
 class UninstallSettings:

@@ -10,17 +10,6 @@ from typing import Annotated, TypeAlias
 from kubeflow_volcano.decode import Key, Parsed
 from kubeflow_volcano.problems import Problem
 
-__all__ = [
-    "MODEL_REGISTRY",
-    "PUBLISHED_PASSWORD",
-    "Account",
-    "Login",
-    "UserSettings",
-    "validate_length",
-    "validate_model_registry",
-    "validate_password",
-]
-
 UPSTREAM_NAMESPACE = "kubeflow-user-example-com"
 """Namespace of the profile in common/user-namespace of every release."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from kubeflow_volcano.cluster.objects import Object
 
-__all__ = ["is_derived"]
-
 _CERTIFICATE = "cert-manager.io/certificate-name"
 """Annotation of cert-manager on a Secret that it issued for a Certificate."""
 

@@ -16,8 +16,6 @@ from kubeflow_volcano.cluster.stored_versions import storage_version
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.text import few
 
-__all__ = ["controller_of", "explain_terminating"]
-
 _OF_NAMESPACES = "kubernetes"
 """The finalizer in the spec of every namespace: it goes when the contents are gone."""
 

@@ -14,8 +14,6 @@ from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 
-__all__ = ["Stale", "Survey", "find_stale", "unserved_webhooks"]
-
 
 @dataclass(frozen=True, slots=True)
 class Stale:

@@ -23,8 +23,6 @@ from kubeflow_volcano.rollout.stale.in_use import InUse, find_in_use
 from kubeflow_volcano.rollout.state.inventory import Applied, merged, read_inventory, write_inventory
 from kubeflow_volcano.text import counted, few
 
-__all__ = ["StaleObjects"]
-
 _DEFAULT = "default"
 """The namespace of a namespaced object whose manifest names none."""
 _MOST_SHOWN = 12

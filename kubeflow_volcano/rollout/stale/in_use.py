@@ -17,8 +17,6 @@ from kubeflow_volcano.rollout.stale.derived import is_derived
 from kubeflow_volcano.rollout.stale.find import Stale
 from kubeflow_volcano.text import counted, few
 
-__all__ = ["InUse", "find_in_use", "others_in"]
-
 _SPACES = frozenset({"Namespace", "Profile"})
 """Kinds that go with everything in the namespace of their name."""
 _MOST_SHOWN = 4

@@ -11,8 +11,6 @@ from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 
-__all__ = ["Holder", "Life", "holder_name"]
-
 _NAME = re.compile(r"[^@]*@(?P<machine>\S+) process (?P<process>\d+) \([0-9a-f]+\)")
 _PROC = Path("/proc")
 

@@ -11,8 +11,6 @@ from kubeflow_volcano.cluster.applied_objects import APPLIED_OBJECTS, Brought, P
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.rollout.state.store import write_keys
 
-__all__ = ["Applied", "merged", "read_inventory", "write_inventory"]
-
 Inventory = Mapping[str, Brought]
 """What was brought, by component."""
 

@@ -15,8 +15,6 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.rollout.state.store import NAMESPACE, write_keys
 
-__all__ = ["LEDGER", "digest", "expected_seconds", "has_ended_well", "record_run", "recorded_releases"]
-
 LEDGER = Ref("v1", "ConfigMap", NAMESPACE, "rollout-ledger")
 
 _COMPLETE = "complete"

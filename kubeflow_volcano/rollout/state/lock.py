@@ -21,8 +21,6 @@ from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.state.holder import Holder, Life, holder_name
 from kubeflow_volcano.rollout.state.store import NAMESPACE, create_once, ensure_namespace
 
-__all__ = ["LEASE", "Lock", "holder_of"]
-
 NAME = "rollout"
 SECONDS = 45
 """leaseDurationSeconds: a holder that has not renewed the Lease for so long counts as dead."""

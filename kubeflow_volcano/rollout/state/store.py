@@ -10,8 +10,6 @@ from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.applied_objects import APPLIED_OBJECTS
 from kubeflow_volcano.cluster.objects import Object, Ref
 
-__all__ = ["LABELS", "NAMESPACE", "create_once", "ensure_namespace", "write_keys"]
-
 NAMESPACE = APPLIED_OBJECTS.namespace
 
 LABELS = {"app.kubernetes.io/managed-by": "kubeflow-volcano"}

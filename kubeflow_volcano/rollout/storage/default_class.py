@@ -10,8 +10,6 @@ from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.storage.local_path import DEFAULT_CLASS
 from kubeflow_volcano.rollout.storage.static_volumes import StaticVolume, validate_static_volumes
 
-__all__ = ["default_classes", "require_usable"]
-
 _BETA = "storageclass.beta.kubernetes.io/is-default-class"
 
 

@@ -12,8 +12,6 @@ from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.settings.storage import StorageSettings
 
-__all__ = ["DEFAULT_CLASS", "PROVISIONER", "base_directories", "default_class", "owners_of_volumes"]
-
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 
 PROVISIONER = "rancher.io/local-path"

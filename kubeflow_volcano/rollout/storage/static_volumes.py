@@ -14,8 +14,6 @@ from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.settings.storage import StorageSettings
 from kubeflow_volcano.rollout.storage.local_path import DEFAULT_CLASS
 
-__all__ = ["STATIC_CLASS", "StaticVolume", "objects_of", "static_volumes", "validate_static_volumes"]
-
 STATIC_CLASS = "kubeflow-static"
 _FOLDER = "static"
 _OWN, _SHARED = 0o770, 0o771

@@ -14,8 +14,6 @@ from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.rollout.uninstall.plan import Kept
 from kubeflow_volcano.text import counted, few
 
-__all__ = ["Uninstalled", "describe_going"]
-
 _MOST_KEPT = 40
 
 

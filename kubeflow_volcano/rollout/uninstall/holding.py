@@ -8,8 +8,6 @@ from kubeflow_volcano.apply.removing.order import Wave
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.cluster.objects import Ref
 
-__all__ = ["waiting_for"]
-
 
 def waiting_for(
     wave: Wave,

@@ -15,8 +15,6 @@ from kubeflow_volcano.rollout.uninstall.plan import Plan, dangling_webhooks
 from kubeflow_volcano.rollout.uninstall.survey import Survey
 from kubeflow_volcano.text import counted, few
 
-__all__ = ["lost_conversion", "notes_of", "unread"]
-
 
 def notes_of(survey: Survey, plan: Plan, settings: Settings) -> Iterator[str]:
     """Webhooks of others that lose their Service, pods that lose their scheduler, components that would come back."""

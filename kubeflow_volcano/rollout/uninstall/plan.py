@@ -14,8 +14,6 @@ from kubeflow_volcano.rollout.stale.in_use import others_in
 from kubeflow_volcano.rollout.uninstall.survey import Survey
 from kubeflow_volcano.text import counted, few
 
-__all__ = ["DATA", "DATA_KINDS", "Kept", "Plan", "by_name", "dangling_webhooks", "make_plan", "namespaces_in_use"]
-
 DATA_KINDS = frozenset({"PersistentVolume", "PersistentVolumeClaim", "Profile"})
 """Kinds that hold what people made: an object of these goes only when it is named."""
 DATA = "data"

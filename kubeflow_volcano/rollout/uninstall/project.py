@@ -19,8 +19,6 @@ from kubeflow_volcano.rollout.state.store import LABELS, NAMESPACE
 from kubeflow_volcano.rollout.uninstall.plan import DATA, Kept, by_name
 from kubeflow_volcano.text import counted, few
 
-__all__ = ["Project"]
-
 _SPACE = Ref("v1", "Namespace", "", NAMESPACE)
 _OWN = (LEASE, LEDGER, APPLIED_OBJECTS, CREATED_QUEUES, SECRET)
 _SECONDS = 60.0

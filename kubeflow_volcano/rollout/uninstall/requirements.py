@@ -23,16 +23,6 @@ from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.stale.find import Stale
 from kubeflow_volcano.text import did_you_mean, few
 
-__all__ = [
-    "brought_components",
-    "dependents",
-    "foreign_data",
-    "lasting_namespaces",
-    "running",
-    "unknown_components",
-    "unrecorded",
-]
-
 T = TypeVar("T")
 
 

@@ -41,8 +41,6 @@ from kubeflow_volcano.rollout.uninstall.survey import read_survey
 from kubeflow_volcano.rollout.uninstall.volumes import volumes_left
 from kubeflow_volcano.text import counted, few
 
-__all__ = ["uninstall"]
-
 _STORAGE = "local-path"
 """The component that provisions volumes: it has to clean up those of removed claims."""
 _SECONDS = 120.0

@@ -19,8 +19,6 @@ from kubeflow_volcano.rollout.queues.view import QueueView
 from kubeflow_volcano.rollout.stale.find import Stale, find_stale
 from kubeflow_volcano.rollout.state.inventory import read_inventory
 
-__all__ = ["Survey", "read_survey", "was_made_by_others"]
-
 _CONTROLLERS = "kube-controller-manager"
 _SECONDS = 120.0
 _HOOKS = "admissionregistration.k8s.io/v1"

@@ -12,8 +12,6 @@ from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.storage.local_path import PROVISIONER
 from kubeflow_volcano.rollout.uninstall.plan import Kept
 
-__all__ = ["volumes_left"]
-
 _PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
 
 

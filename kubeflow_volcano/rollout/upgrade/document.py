@@ -31,8 +31,6 @@ from kubeflow_volcano.rollout.versions.installed import installed_versions, own_
 from kubeflow_volcano.rollout.versions.judge import require_upgrade
 from kubeflow_volcano.text import few
 
-__all__ = ["SCHEMA", "finished", "foretell", "require_idle", "upgrade"]
-
 SCHEMA = "kfv.upgrade/v1"
 
 _CRD = ("apiextensions.k8s.io/v1", CRD_KIND)

@@ -12,8 +12,6 @@ from kubeflow_volcano.cluster.stored_versions import lost_version, problem
 from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.problems import Problem
 
-__all__ = ["unlistable"]
-
 _PARALLEL = 8
 
 

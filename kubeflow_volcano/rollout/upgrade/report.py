@@ -12,8 +12,6 @@ import jinja2
 
 from kubeflow_volcano.files import write_texts
 
-__all__ = ["Section", "render_html", "render_markdown", "sections", "summary", "write"]
-
 NAME = "upgrade"
 _WORDS = {"planned": "would be", "ended": "were", "failed": "were"}
 

@@ -12,9 +12,6 @@ from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.state.inventory import read_inventory
 from kubeflow_volcano.rollout.state.ledger import recorded_releases
 
-__all__ = ["installed_versions", "own_version", "remains"]
-
-
 _LEFT = GUARDED_KINDS | {"CustomResourceDefinition"}
 """Kinds that an uninstallation leaves until they are named or no longer used."""
 

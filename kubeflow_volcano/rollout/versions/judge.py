@@ -15,8 +15,6 @@ from kubeflow_volcano.rollout.scope import Scope
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.text import few
 
-__all__ = ["describe_step", "require_upgrade", "steps_for"]
-
 _CONFIRMED = "kubeflow_upgrade_confirmed"
 
 

@@ -20,8 +20,6 @@ from kubeflow_volcano.rehearsal.build.cache import mark_used, publish, remove_un
 from kubeflow_volcano.rehearsal.lock import hold_lock
 from tests.places import ROOT
 
-__all__ = ["RELEASES", "Release", "ensure_tree", "hosts_home"]
-
 _FINISH = Path(__file__).parent / "rootfs/finish.sh"
 _PATIENCE_SECONDS = 1800.0
 _TAIL = 10

@@ -12,8 +12,6 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-__all__ = ["write_certificates"]
-
 _SIGNS = x509.KeyUsage(
     key_cert_sign=True,
     crl_sign=True,

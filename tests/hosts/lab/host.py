@@ -14,8 +14,6 @@ from pathlib import Path
 
 from tests.hosts.lab.network import Bridge
 
-__all__ = ["Host", "Place"]
-
 _BOOT = Path(__file__).with_name("boot.sh")
 _NAMESPACES = ("--mount", "--net", "--pid", "--uts", "--ipc", "--cgroup", "--fork", "--kill-child=KILL")
 _UP_SECONDS = 120.0

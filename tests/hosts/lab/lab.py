@@ -29,8 +29,6 @@ from tests.hosts.lab.programs import add_containerd
 from tests.hosts.lab.registry import Answer, Registry
 from tests.places import ROOT
 
-__all__ = ["Lab"]
-
 _AREAS = ("fs", "kernel", "user", "vm")
 _HIDDEN = ("fs/binfmt_misc", "kernel/sched_domain")
 _MOST = 1000

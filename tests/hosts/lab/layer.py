@@ -8,8 +8,6 @@ from pathlib import Path
 from tests.hosts.lab.base import Release
 from tests.places import ROOT
 
-__all__ = ["write_containerd", "write_layer"]
-
 _OWN = Path(__file__).parent / "rootfs"
 _STAND_IN = Path("tests/hosts/lab/systemctl")
 _SYSTEMCTL_PROGRAM = """\

@@ -14,8 +14,6 @@ from typing import Any
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rehearsal.node.network import busy_networks
 
-__all__ = ["RANGE", "Bridge", "choose_subnet", "interfaces"]
-
 RANGE = IPv4Network("10.214.0.0/16")
 """Where a lab's /22 is looked for. The rehearsal cluster's networks are others."""
 _PREFIX = "lab"

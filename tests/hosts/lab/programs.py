@@ -14,8 +14,6 @@ from kubeflow_volcano.rehearsal.build.kept import Tools
 from kubeflow_volcano.rehearsal.build.recipes import Generation, Tool
 from kubeflow_volcano.rehearsal.build.tools import ensure_tools
 
-__all__ = ["CONTAINERD", "add_containerd", "ensure_containerd"]
-
 _MODULES = Path(__file__).with_name("modules")
 _PROGRAMS = ("containerd", "containerd-shim-runc-v2", "ctr")
 CONTAINERD = {

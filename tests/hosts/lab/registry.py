@@ -25,8 +25,6 @@ from urllib.parse import parse_qs, urlsplit
 from kubeflow_volcano.rehearsal.build.toolchain import go_architecture
 from tests.hosts.lab.certificates import write_certificates
 
-__all__ = ["Answer", "Registry"]
-
 Answer = int | Literal["hang"]
 """A status, or "hang" for an answer that never comes; 0 for what is asked for."""
 

@@ -9,8 +9,6 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-__all__ = ["Pair", "issued", "pem", "private"]
-
 Pair = tuple[x509.Certificate, ec.EllipticCurvePrivateKey]
 """A certificate and its key."""
 _YEARS = timedelta(days=3650)

@@ -17,8 +17,6 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import to_stderr
 from tests.waiting import until
 
-__all__ = ["Making", "Recipe", "making"]
-
 _WORKLOADS = frozenset({"DaemonSet", "Deployment", "StatefulSet"})
 _SECONDS = 300.0
 _MANAGER = "someone-else"

@@ -21,8 +21,6 @@ from tests.recorded.foreign.objects import (
     storage_class,
 )
 
-__all__ = ["RECIPES"]
-
 _LOCAL_PATH = Ref("storage.k8s.io/v1", "StorageClass", "", "local-path")
 _PODS = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
 _NOT_DEFAULT = {"metadata": {"annotations": {"storageclass.kubernetes.io/is-default-class": None}}}

@@ -20,8 +20,6 @@ from tests.recorded.foreign.objects import (
 )
 from tests.recorded.foreign.people import crd
 
-__all__ = ["RECIPES"]
-
 _ON = "mesh-1"
 _PODS = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods", "services"]}
 _OURS = (

@@ -8,21 +8,6 @@ from typing import Any
 from kubeflow_volcano.cluster.metadata import SIMULATED_NODE
 from kubeflow_volcano.cluster.objects import Object
 
-__all__ = [
-    "container",
-    "daemon_set",
-    "deployment",
-    "helm",
-    "hook",
-    "namespace",
-    "node",
-    "obj",
-    "pod",
-    "profile",
-    "service",
-    "storage_class",
-]
-
 
 def obj(api_version: str, kind: str, name: str, **rest: Any) -> Object:
     """An object; 'ns/name' for namespaced ones. `labels` and `annotations` go into its metadata."""

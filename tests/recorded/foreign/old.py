@@ -6,8 +6,6 @@ from tests.recorded.foreign.making import Making, Recipe
 from tests.recorded.foreign.objects import namespace
 from tests.recorded.foreign.people import own_things
 
-__all__ = ["RECIPES"]
-
 
 def people(make: Making) -> None:
     """A laboratory in which little works."""

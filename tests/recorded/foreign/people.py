@@ -10,8 +10,6 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from tests.recorded.foreign.making import Making, Recipe
 from tests.recorded.foreign.objects import container, namespace, obj, profile, service
 
-__all__ = ["RECIPES", "notebooks", "own_things"]
-
 _ENDS = {"terminationGracePeriodSeconds": 0}
 
 

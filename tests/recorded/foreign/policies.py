@@ -6,8 +6,6 @@ from tests.recorded.foreign.making import Making, Recipe
 from tests.recorded.foreign.objects import container, deployment, helm, hook, namespace, node, obj, service
 from tests.recorded.foreign.people import crd
 
-__all__ = ["RECIPES"]
-
 _EVERYTHING = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE"], "resources": ["*/*"]}
 _SYSTEM = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system", "kyverno"]}
 _ON = "policy-1"

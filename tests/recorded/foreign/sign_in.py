@@ -13,8 +13,6 @@ from tests.recorded.foreign.authorities import issued, pem
 from tests.recorded.foreign.making import Making, Recipe
 from tests.recorded.foreign.objects import obj, profile
 
-__all__ = ["RECIPES"]
-
 _DEX = Ref("v1", "ConfigMap", "auth", "dex")
 _PEOPLE = {"ada": "ada@example.org", "grace": "grace@example.org", "team-vision": "katherine@example.org"}
 _COMPONENTS = (

@@ -13,8 +13,6 @@ from tests.recorded.foreign.authorities import issued, pem, private
 from tests.recorded.foreign.making import Making, Recipe
 from tests.recorded.foreign.objects import helm, namespace
 
-__all__ = ["RECIPES"]
-
 _SECRET = Ref("v1", "Secret", "volcano-system", "volcano-admission-secret")
 _ADMISSION = Ref("apps/v1", "Deployment", "volcano-system", "volcano-admission")
 _HOST = "volcano-admission-service"

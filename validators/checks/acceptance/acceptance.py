@@ -10,8 +10,6 @@ from kubeflow_volcano.validators.core.outcome import Outcome, Severity, failed, 
 from kubeflow_volcano.validators.probes.acceptance.examples import CLAIMS, Acceptance, Attempt, acceptance_probe
 from kubeflow_volcano.validators.probes.acceptance.states import State
 
-__all__ = ["CHECKS"]
-
 _OPT_IN = "acceptance"
 _CLAIMS = dict([CLAIMS])
 _KUBEFLOW = ("mpijobs", "paddlejobs", "pytorchjobs", "tfjobs", "xgboostjobs", "jaxjobs")

@@ -7,8 +7,6 @@ from kubeflow_volcano.validators.core.outcome import Outcome, errored, warned
 from kubeflow_volcano.validators.probes.gang.evidence import GangEvidence
 from kubeflow_volcano.validators.probes.gang.gang import STUCK
 
-__all__ = ["default_scheduler", "same_scheduler"]
-
 
 def same_scheduler(evidence: GangEvidence) -> Outcome:
     """H4."""

@@ -11,8 +11,6 @@ from kubeflow_volcano.validators.core.outcome import Outcome, errored, failed, w
 from kubeflow_volcano.validators.probes.gang.evidence import GangEvidence
 from kubeflow_volcano.validators.probes.gang.gang import STUCK
 
-__all__ = ["blocked", "fit", "released", "violation"]
-
 _PLUGIN = {
     VOLCANO.name: "names the plugin gang and none of its switches is false (F4)",
     SCHEDULER_PLUGINS.name: "names the plugin Coscheduling",

@@ -9,8 +9,6 @@ from kubeflow_volcano.validators.core.outcome import Outcome, errored, failed, p
 from kubeflow_volcano.validators.probes.gang.evidence import GangEvidence
 from kubeflow_volcano.validators.probes.gang.two_gangs import CONTROL, DEADLOCK, GANGS, RELEASE, SIZE, gang_of, slot_of
 
-__all__ = ["two_gangs"]
-
 # Pods of one session did not see each other's anti-affinity (volcano-sh/volcano#3138, mended by #3139).
 _HONOURED_SINCE = "1.8.1"
 _TITLES = {

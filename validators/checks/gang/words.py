@@ -11,8 +11,6 @@ from kubeflow_volcano.validators.checks.refusals import interruption, refusal
 from kubeflow_volcano.validators.core.outcome import Outcome, errored, passed
 from kubeflow_volcano.validators.probes.gang.evidence import GangEvidence
 
-__all__ = ["ENDED_EARLY", "disturbed", "ended_early", "good", "observed", "places", "step_refs", "why"]
-
 ENDED_EARLY = frozenset({"ProbeRefused", "ProbeInterrupted", "NotReached"})
 """Reasons of a step that did not come to its end."""
 

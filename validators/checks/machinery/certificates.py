@@ -15,8 +15,6 @@ from kubeflow_volcano.validators.core.resources import CERTIFICATES, CLUSTER_ISS
 from kubeflow_volcano.validators.subjects import simulation
 from kubeflow_volcano.validators.subjects.issues import Issue, age, judged, verdict
 
-__all__ = ["CHECKS"]
-
 _COMPONENT = "cert-manager"
 _CONTROLLER = Ref("apps/v1", "Deployment", "cert-manager", "cert-manager")
 _ISSUERS = {item.kind: item for item in (ISSUERS, CLUSTER_ISSUERS)}

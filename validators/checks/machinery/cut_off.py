@@ -9,8 +9,6 @@ from collections.abc import Iterable, Mapping
 from kubeflow_volcano.cluster.admission.webhooks import selects
 from kubeflow_volcano.cluster.objects import Object, Ref
 
-__all__ = ["allowing", "keeping_out"]
-
 _API = "networking.k8s.io/v1"
 
 

@@ -19,8 +19,6 @@ from kubeflow_volcano.validators.subjects.finalizers import Terminating, describ
 from kubeflow_volcano.validators.subjects.finalizers import todo as finalizing
 from kubeflow_volcano.validators.subjects.issues import Issue, verdict
 
-__all__ = ["CHECKS", "REMAINING", "kinds_left"]
-
 _PROFILE = ("app.kubernetes.io/part-of", "kubeflow-profile")
 _OF_CONTENT = ("NamespaceContentRemaining", "NamespaceFinalizersRemaining")
 _ORDER = (

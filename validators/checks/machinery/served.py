@@ -16,8 +16,6 @@ from kubeflow_volcano.validators.reading.permissions import as_yaml
 from kubeflow_volcano.validators.subjects import crds, services
 from kubeflow_volcano.validators.subjects.issues import Issue, age, verdict
 
-__all__ = ["CHECKS"]
-
 _FOLLOWS = "Meanwhile no namespace is deleted to its end, and probes make none."
 
 

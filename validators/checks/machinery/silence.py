@@ -13,8 +13,6 @@ from kubeflow_volcano.cluster.admission.webhooks import Webhook
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.validators.reading.dry_runs import Answer
 
-__all__ = ["Silence", "Tried", "backend_of", "seconds_of", "silence_in"]
-
 _LONGEST = 60.0
 """The API server itself gives up then (its --request-timeout)."""
 _TIMEOUT = 10

@@ -18,8 +18,6 @@ from kubeflow_volcano.validators.subjects.interception import webhook_ref
 from kubeflow_volcano.validators.subjects.issues import Issue, verdict
 from kubeflow_volcano.validators.subjects.simulation import SIMULATED_WEBHOOKS
 
-__all__ = ["CHECKS"]
-
 _SYSTEM = "kube-system"
 _UNRELATED = labelled_namespace(None, "unrelated")
 """A namespace without labels."""

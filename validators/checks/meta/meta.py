@@ -26,8 +26,6 @@ from kubeflow_volcano.validators.core.outcome import (
 from kubeflow_volcano.validators.core.results import Result
 from kubeflow_volcano.validators.probes.audit import Audit
 
-__all__ = ["CHECKS", "RUN", "RunRecord"]
-
 _CLUSTER = Ref("v1", "Namespace", "", "kube-system")
 """Stands for the cluster as a whole."""
 

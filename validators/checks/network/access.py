@@ -15,8 +15,6 @@ from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.reading.permissions import allowed
 from kubeflow_volcano.validators.subjects.issues import judged
 
-__all__ = ["CHECKS", "FOREIGN_ACCESS", "TRIED"]
-
 _MOST_PROFILES = 30
 """More profiles than these are not asked about in one run."""
 

@@ -23,8 +23,6 @@ from kubeflow_volcano.validators.probes.network.dns import (
     named_in_full,
 )
 
-__all__ = ["CHECKS"]
-
 _SERVER = Ref("v1", "Service", "kube-system", "kube-dns")
 _MOST_SHOWN = 5
 _ASKED_AGAIN_SECONDS = 5.0

@@ -11,8 +11,6 @@ from kubeflow_volcano.validators.core.outcome import Outcome, Severity, failed, 
 from kubeflow_volcano.validators.probes.network.front_door import DEPLOYMENT, GATEWAY, SERVICE, FrontDoor, Hop
 from kubeflow_volcano.validators.subjects import simulation
 
-__all__ = ["CHECKS", "nobody"]
-
 _SIGN_IN = ("/dex/", "/oauth2/", "/authservice/")
 _OK, _NOT_FOUND = 200, 404
 _FORBIDDEN = 403

@@ -14,8 +14,6 @@ from kubeflow_volcano.validators.probes.network.front_door import SERVICE
 from kubeflow_volcano.validators.probes.network.login import FORWARD, LOGIN, Login
 from kubeflow_volcano.validators.reading.permissions import as_yaml
 
-__all__ = ["CHECKS"]
-
 _NOT_FOUND = 404
 _ENDINGS: Mapping[str, tuple[str, str]] = {
     "ServerError": ("a backend of the gateway is down", "check the pods of Dex, and of oauth2-proxy or authservice."),

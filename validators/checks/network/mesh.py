@@ -42,8 +42,6 @@ from kubeflow_volcano.validators.subjects.issues import Issue, judged, verdict
 from kubeflow_volcano.validators.subjects.ownership import is_profile, workload_of
 from kubeflow_volcano.validators.subjects.simulation import SIMULATED_WEBHOOKS
 
-__all__ = ["CHECKS", "MESH"]
-
 _KINDS = (AUTHORIZATION_POLICIES, ENVOY_FILTERS, GATEWAYS, REQUEST_AUTHENTICATIONS)
 _RESOURCES = {item.kind: item for item in _KINDS}
 _WORKLOADS = {item.kind: item for item in (DAEMON_SETS, DEPLOYMENTS, STATEFUL_SETS)}

@@ -13,8 +13,6 @@ from kubeflow_volcano.validators.core.outcome import Outcome, failed
 from kubeflow_volcano.validators.core.resources import SERVICES
 from kubeflow_volcano.validators.subjects import services
 
-__all__ = ["READS", "name_service", "outage"]
-
 READS = services.READS
 """What `outage` reads."""
 

@@ -13,8 +13,6 @@ from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.outcome import Outcome, Severity, errored, failed, passed, skipped
 from kubeflow_volcano.validators.probes.network.network import NETWORK, NetworkEvidence, Way
 
-__all__ = ["CHECKS"]
-
 
 @check(
     "E2",

@@ -10,8 +10,6 @@ from kubeflow_volcano.validators.core.outcome import Outcome, Severity, Status, 
 from kubeflow_volcano.validators.core.resources import NAMESPACES, PODS
 from kubeflow_volcano.validators.subjects.issues import Issue, judged, verdict
 
-__all__ = ["CHECKS"]
-
 _PROXY = "istio-proxy"
 _INJECT = "sidecar.istio.io/inject"
 _JOB_LABELS = ("jobset.sigs.k8s.io/jobset-name", "katib.kubeflow.org/trial", "volcano.sh/job-name")

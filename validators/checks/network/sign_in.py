@@ -24,8 +24,6 @@ from kubeflow_volcano.validators.core.resources import DEPLOYMENTS
 from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.subjects.gang.operator_flags import container_of
 
-__all__ = ["CONFIGURATION", "DEX", "SIGN_IN", "SignIn", "sign_in"]
-
 DEX = Ref("apps/v1", "Deployment", "auth", "dex")
 CONFIGURATION = Ref("v1", "ConfigMap", "auth", "dex")
 

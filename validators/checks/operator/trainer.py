@@ -15,8 +15,6 @@ from kubeflow_volcano.validators.probes.operator.trainer import TRAIN_JOB
 from kubeflow_volcano.validators.subjects.gang import runtimes
 from kubeflow_volcano.validators.subjects.gang.operators import TRAINER
 
-__all__ = ["CHECKS"]
-
 
 @check("G7", "runtimes-gang", severity=Severity.BLOCKER, reads=(DEPLOYMENTS, CLUSTER_RUNTIMES), component="trainer")
 def runtimes_gang(facts: Facts) -> Outcome:

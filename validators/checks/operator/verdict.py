@@ -12,8 +12,6 @@ from kubeflow_volcano.validators.checks.refusals import interruption, refusal
 from kubeflow_volcano.validators.core.outcome import Outcome, errored, failed, passed, warned
 from kubeflow_volcano.validators.probes.operator.operator import OperatorEvidence
 
-__all__ = ["held_then_released", "operator_verdict"]
-
 
 def operator_verdict(evidence: OperatorEvidence) -> Outcome:
     """Whether the operator made a gang of a job: its PodGroup as the job asks, its pods handed to its scheduler."""

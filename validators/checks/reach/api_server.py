@@ -19,8 +19,6 @@ from kubeflow_volcano.validators.core.resources import NAMESPACES
 from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.reading.permissions import allowed, as_yaml
 
-__all__ = ["API_SERVER", "CHECKS", "OWN_ACCESS", "READY_ANSWERS"]
-
 API_SERVER = Ref("v1", "Service", "default", "kubernetes")
 
 _READYZ_TRIES, _READYZ_SECONDS, _PAUSE_SECONDS = 3, 5.0, 0.2

@@ -22,9 +22,6 @@ from kubeflow_volcano.validators.core.outcome import Outcome, Severity, errored,
 from kubeflow_volcano.validators.core.resources import NODES
 from kubeflow_volcano.validators.core.rights import Rule
 
-__all__ = ["CHECKS", "CLOCKS", "Clocks", "clocks", "drift", "narrowed"]
-
-
 _SAMPLES = 3
 _SECONDS, _PAUSE_SECONDS = 10.0, 0.2
 _LEASES = ("coordination.k8s.io/v1", "Lease", "kube-node-lease")

@@ -13,8 +13,6 @@ from kubeflow_volcano.validators.core.resources import NODES, PODS
 from kubeflow_volcano.validators.subjects import pods
 from kubeflow_volcano.validators.subjects.issues import Issue, judged, verdict
 
-__all__ = ["CHECKS"]
-
 _READS: tuple[Read, ...] = (*pods.READS, NODES)
 _DIGEST = "sha256:"
 _STATUS_OF = {"initContainers": "initContainerStatuses", "containers": "containerStatuses"}

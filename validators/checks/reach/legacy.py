@@ -26,8 +26,6 @@ from kubeflow_volcano.validators.core.resources import (
 )
 from kubeflow_volcano.validators.subjects.issues import Issue, judged, verdict
 
-__all__ = ["CHECKS"]
-
 _WORKLOADS = ("deployments.apps", "statefulsets.apps")
 _LABELLED = (*_WORKLOADS, "services", "namespaces", CRDS)
 _READS: tuple[Read, ...] = (

@@ -18,8 +18,6 @@ from kubeflow_volcano.validators.probes.node_settings import NODE_SETTINGS, NOT_
 from kubeflow_volcano.validators.probes.storage.storage import STORAGE, StorageEvidence
 from kubeflow_volcano.validators.subjects.storage_classes import LOCAL_PATH
 
-__all__ = ["CHECKS"]
-
 _MOST_SHOWN = 3
 _INFO = ("osImage", "kernelVersion", "containerRuntimeVersion", "kubeletVersion")
 

@@ -21,8 +21,6 @@ from kubeflow_volcano.validators.subjects.outages import LOST
 from kubeflow_volcano.validators.subjects.ownership import workload_of
 from kubeflow_volcano.validators.subjects.pods import waits_for_gang
 
-__all__ = ["CHECKS"]
-
 _READS = (NODES, PODS)
 
 _MOST_PODS = 4

@@ -13,8 +13,6 @@ from kubeflow_volcano.text import few
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.outcome import Outcome, failed, warned
 
-__all__ = ["accepting", "none_open", "sick_of"]
-
 _CORDON = "node.kubernetes.io/unschedulable"
 
 

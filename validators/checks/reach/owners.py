@@ -15,8 +15,6 @@ from kubeflow_volcano.validators.core.outcome import Outcome, Severity, failed, 
 from kubeflow_volcano.validators.core.resources import CRDS
 from kubeflow_volcano.validators.subjects import webhooks, workloads
 
-__all__ = ["CHECKS", "MANAGERS", "writers"]
-
 _WORKLOADS = tuple(workloads.RESOURCE_OF_KIND.values())
 _SHARED = ("cert-manager", "istio", "knative", "cluster-local-gateway")
 

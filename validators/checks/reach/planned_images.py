@@ -15,8 +15,6 @@ from kubeflow_volcano.validators.core.resources import NODES, PODS
 from kubeflow_volcano.validators.subjects.ownership import workload_of
 from kubeflow_volcano.validators.subjects.workloads import RESOURCE_OF_KIND
 
-__all__ = ["Running", "as_planned", "images_in", "planned_of", "running"]
-
 _SPECS = ("initContainers", "containers")
 _Kind = tuple[str, str]
 _STATUSES = ("initContainerStatuses", "containerStatuses")

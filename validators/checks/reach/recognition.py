@@ -15,8 +15,6 @@ from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.resources import CRDS
 from kubeflow_volcano.validators.subjects.workloads import RESOURCE_OF_KIND
 
-__all__ = ["Mark", "Recognised", "image_marks", "marks", "recognise", "stands_for"]
-
 _LABEL = "app.kubernetes.io/version"
 _SURE, _LIKELY, _ENOUGH = 0.9, 0.6, 3
 

@@ -14,8 +14,6 @@ from kubeflow_volcano.validators.core.resources import CRDS
 from kubeflow_volcano.validators.subjects import workloads
 from kubeflow_volcano.validators.subjects.issues import Issue, verdict
 
-__all__ = ["CHECKS"]
-
 _READS: tuple[Read, ...] = (*workloads.READS, CRDS)
 
 

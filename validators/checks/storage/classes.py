@@ -28,8 +28,6 @@ from kubeflow_volcano.validators.subjects.storage_classes import (
     serving_workloads,
 )
 
-__all__ = ["CHECKS"]
-
 
 def _is_static(name: str, facts: Facts) -> bool:
     return (facts.get(STORAGE_CLASSES, "", name) or {}).get("provisioner") == STATIC

@@ -17,8 +17,6 @@ from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.probes.storage.directories import Seen
 from kubeflow_volcano.validators.probes.storage.storage import STORAGE
 
-__all__ = ["CHECKS"]
-
 _GB = 1000**3
 _FULL = _GB
 _OTHERS_WRITE, _OTHERS_LIST = 0o002, 0o004

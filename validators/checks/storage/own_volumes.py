@@ -12,8 +12,6 @@ from kubeflow_volcano.validators.core.outcome import Outcome, Severity, errored,
 from kubeflow_volcano.validators.probes.storage.own_volumes import EXEC, OWN_VOLUMES, Answer
 from kubeflow_volcano.validators.reading.permissions import as_yaml
 
-__all__ = ["CHECKS"]
-
 _MOST_SHOWN = 3
 
 

@@ -13,8 +13,6 @@ from kubeflow_volcano.validators.subjects import pods
 from kubeflow_volcano.validators.subjects.issues import Issue, age, judged, verdict
 from kubeflow_volcano.validators.subjects.ownership import as_owned
 
-__all__ = ["CHECKS"]
-
 _SELECTED_NODE = "volume.kubernetes.io/selected-node"
 
 

@@ -19,8 +19,6 @@ from kubeflow_volcano.validators.probes.storage.storage import STORAGE, StorageE
 from kubeflow_volcano.validators.probes.storage.writing import OPERATIONS, Written
 from kubeflow_volcano.validators.subjects.storage_classes import serving_workloads
 
-__all__ = ["CHECKS"]
-
 _REASONS = {
     "Permission": "PermissionDenied",
     "ReadOnly": "ReadOnlyVolume",

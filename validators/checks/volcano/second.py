@@ -30,8 +30,6 @@ from kubeflow_volcano.validators.subjects.gang.leases import lease_of
 from kubeflow_volcano.validators.subjects.interception import LISTS
 from kubeflow_volcano.validators.subjects.issues import Issue, judged
 
-__all__ = ["READS", "second_volcano"]
-
 _CONTROLLERS, _ADMISSION = "vc-controller-manager", "vc-webhook-manager"
 _TITLES = {SCHEDULER_PROGRAM: "scheduler", _CONTROLLERS: "controller manager", _ADMISSION: "admission"}
 _ACTS_BY = {SCHEDULER_PROGRAM: Rule("create", "", "pods/binding"), _CONTROLLERS: Rule("create", "", "pods")}

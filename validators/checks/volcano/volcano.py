@@ -42,8 +42,6 @@ from kubeflow_volcano.validators.subjects.gang.scheduler_correction import corre
 from kubeflow_volcano.validators.subjects.issues import verdict
 from kubeflow_volcano.validators.subjects.kubectl import patch, pointer
 
-__all__ = ["CHECKS"]
-
 
 @check("F1", "volcano-components", severity=Severity.BLOCKER, reads=(*workloads.READS, LEASES, *second.READS))
 def components(facts: Facts) -> Outcome:

@@ -29,8 +29,6 @@ from kubeflow_volcano.validators.core.rights import HOMES, Rule
 from kubeflow_volcano.validators.reading.permissions import as_yaml
 from kubeflow_volcano.validators.subjects import crds, workloads
 
-__all__ = ["CHECKS", "HELD", "Holdings"]
-
 _MOST_SHOWN = 8
 _RBAC = "rbac.authorization.k8s.io"
 _NEEDS = (

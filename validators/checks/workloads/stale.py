@@ -22,8 +22,6 @@ from kubeflow_volcano.validators.core.resources import NAMESPACES
 from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.reading.permissions import as_yaml
 
-__all__ = ["CHECKS", "STALE", "StaleObjects"]
-
 _MOST_SHOWN = 8
 _PARALLEL = 6
 _REFUSED = {HTTPStatus.FORBIDDEN, HTTPStatus.UNAUTHORIZED}

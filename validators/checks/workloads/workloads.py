@@ -15,8 +15,6 @@ from kubeflow_volcano.validators.subjects.gang.leases import LEASES
 from kubeflow_volcano.validators.subjects.issues import judged, verdict
 from kubeflow_volcano.validators.subjects.workloads import READS
 
-__all__ = ["CHECKS"]
-
 _PODS: tuple[Read, ...] = (*pods.READS, pods.WINDOW)
 _WORKLOADS: tuple[Read, ...] = (*READS, pods.WINDOW)
 

@@ -18,8 +18,6 @@ from kubeflow_volcano.validators.explain.kinds import JOBSETS
 from kubeflow_volcano.validators.explain.model import Finding, Situation, finding
 from kubeflow_volcano.validators.subjects.gang.operators import TRAINER, TRAINING
 
-__all__ = ["CONTROLLERS", "PODGROUPS", "Controller", "controllers", "controllers_of", "down", "missing_permissions"]
-
 PODGROUPS = "podgroups.scheduling.volcano.sh"
 _VERBS_ON_PODGROUPS = ("get", "list", "watch", "create")
 

@@ -21,8 +21,6 @@ from kubeflow_volcano.validators.subjects.gang.operators import TRAINING
 from kubeflow_volcano.validators.subjects.gang.recognition import named_by
 from kubeflow_volcano.validators.subjects.issues import age
 
-__all__ = ["SECOND_SCHEDULER", "coscheduling", "is_coscheduled"]
-
 SECOND_SCHEDULER = Ref("apps/v1", "Deployment", SCHEDULER_PLUGINS.name, SCHEDULER_PLUGINS.scheduler)
 """The scheduler of scheduler-plugins, beside the default one."""
 

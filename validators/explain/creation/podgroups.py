@@ -32,8 +32,6 @@ from kubeflow_volcano.validators.subjects.gang.operator_flags import container_o
 from kubeflow_volcano.validators.subjects.gang.operators import TRAINER, TRAINING
 from kubeflow_volcano.validators.subjects.kubectl import look_again, restart
 
-__all__ = ["not_enough_pods", "podgroup", "too_high_minimum"]
-
 _VOLCANO_JOBS = "batch.volcano.sh"
 
 

@@ -6,17 +6,6 @@ from collections.abc import Iterator
 
 from kubeflow_volcano.validators.explain.model import Event, Finding, Situation, finding
 
-__all__ = [
-    "BUILT_IN_CLASSES",
-    "PRIORITY_CLASSES",
-    "accounts",
-    "deletion",
-    "no_replicas",
-    "priority",
-    "refused_spec",
-    "spec_refusal",
-]
-
 PRIORITY_CLASSES = "priorityclasses.scheduling.k8s.io"
 BUILT_IN_CLASSES = frozenset({"system-node-critical", "system-cluster-critical"})
 

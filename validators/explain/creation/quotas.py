@@ -12,8 +12,6 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.pods.quantities import Amounts, amounts, pod_requests, readable, total
 from kubeflow_volcano.validators.explain.model import Finding, Role, Situation, finding
 
-__all__ = ["LIMIT_RANGES", "default_resources", "exhausted_quotas", "limit_ranges", "quotas", "with_defaults"]
-
 _QUOTAS = "resourcequotas"
 LIMIT_RANGES = "limitranges"
 Defaults = tuple[Mapping[str, str], Mapping[str, str]]

@@ -19,8 +19,6 @@ from kubeflow_volcano.validators.explain.model import Finding, Situation, findin
 from kubeflow_volcano.validators.subjects.gang import runtimes
 from kubeflow_volcano.validators.subjects.gang.operators import TRAINER
 
-__all__ = ["has_gang_policy", "jobset", "needs_itself", "runtime"]
-
 
 def runtime(situation: Situation) -> Iterator[Finding]:
     """The runtime of a TrainJob is missing, or does not create gangs."""

@@ -15,8 +15,6 @@ from kubeflow_volcano.validators.explain.kinds import JOBSETS
 from kubeflow_volcano.validators.explain.model import GROUP_NAME, VOLCANO, Finding, Role, Situation, finding
 from kubeflow_volcano.validators.subjects import webhooks
 
-__all__ = ["JOBSET", "failing_webhooks", "intercepting", "pod_of", "to_create", "webhook_named"]
-
 JOBSET = ("jobset.x-k8s.io/v1alpha2", "JobSet")
 _PLURALS = {"JobSet": "jobsets", "Pod": "pods", "PodGroup": "podgroups"}
 

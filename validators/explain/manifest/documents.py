@@ -13,8 +13,6 @@ from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.validators.explain.manifest.model import Manifest
 from kubeflow_volcano.validators.explain.manifest.templates import Path as Steps
 
-__all__ = ["STDIN", "Source", "parse", "read"]
-
 STDIN = "-"
 _TODO = "correct the file."
 

@@ -16,8 +16,6 @@ from kubeflow_volcano.validators.explain.manifest.templates import Template
 from kubeflow_volcano.validators.explain.model import GROUP_NAME
 from kubeflow_volcano.validators.reading.dry_runs import Answer, admitted, answer_of, is_own_denial
 
-__all__ = ["dry_runs"]
-
 _Key = TypeVar("_Key")
 _PARALLEL = 8
 _SECONDS = 10.0

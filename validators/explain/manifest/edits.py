@@ -15,8 +15,6 @@ from kubeflow_volcano.foreign import PurePythonLoader, compose_yaml, read_json
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.validators.explain.manifest.templates import Path
 
-__all__ = ["Edit", "apply"]
-
 _PROPERTIES = re.compile(r"(?:[&!]\S*\s+)*")
 _PLAIN = re.compile(r"[A-Za-z][\w./-]*")
 _WORDS = frozenset({"false", "n", "no", "null", "off", "on", "true", "y", "yes"})

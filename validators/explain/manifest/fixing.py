@@ -9,8 +9,6 @@ from kubeflow_volcano.validators.explain.manifest import edits
 from kubeflow_volcano.validators.explain.manifest.documents import Source, parse
 from kubeflow_volcano.validators.explain.manifest.model import Flaw, Judgement, Manifest, Place
 
-__all__ = ["fix", "joined"]
-
 _ROUNDS = 5
 
 

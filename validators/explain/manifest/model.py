@@ -15,8 +15,6 @@ from kubeflow_volcano.validators.explain.manifest.shape import faults
 from kubeflow_volcano.validators.explain.manifest.templates import Path, Template, has_templates, templates_of
 from kubeflow_volcano.validators.explain.model import Finding, Job
 
-__all__ = ["FILES", "Flaw", "Judged", "Judgement", "Manifest", "Place", "Rule", "flaw"]
-
 FILES = Fact[tuple[Object, ...]]("files", lambda _cluster, _facts: (), ())
 """Every object of the files."""
 Place = tuple[str, int, Path]

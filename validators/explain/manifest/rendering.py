@@ -17,8 +17,6 @@ from kubeflow_volcano.validators.explain.rendering import (
 from kubeflow_volcano.validators.language.catalog import ENGLISH
 from kubeflow_volcano.validators.language.speaking import counted, say, speaking
 
-__all__ = ["document", "render"]
-
 
 def document(judgement: Judgement) -> Mapping[str, Any]:
     """The judgement as schemas/manifests.v1.json describes it, without secrets and control characters."""

@@ -12,8 +12,6 @@ from kubeflow_volcano.text import did_you_mean
 from kubeflow_volcano.validators.core.facts import Fact
 from kubeflow_volcano.validators.explain.manifest.templates import Path
 
-__all__ = ["SCHEMAS", "Unknown", "fetch", "unknown_fields"]
-
 _FREE = "x-kubernetes-preserve-unknown-fields"
 _GVK = "x-kubernetes-group-version-kind"
 

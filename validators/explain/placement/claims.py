@@ -13,8 +13,6 @@ from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.explain.model import Finding, Situation, finding
 from kubeflow_volcano.validators.subjects.storage_classes import effective_class
 
-__all__ = ["claims", "missing_claims", "unbound_claims", "volume_terms"]
-
 _CLAIMS = "persistentvolumeclaims"
 _CLASSES = "storageclasses.storage.k8s.io"
 _BOUND_LATE = "WaitForFirstConsumer"

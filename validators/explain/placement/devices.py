@@ -15,8 +15,6 @@ from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.explain.model import Finding, Situation, finding
 from kubeflow_volcano.validators.explain.scheduling.volcano import plugins
 
-__all__ = ["counted_elsewhere", "devices"]
-
 _OF_VGPU = frozenset({f"volcano.sh/vgpu-{what}" for what in ("cores", "memory", "memory-percentage")})
 _SWITCH = "VGPUEnable"
 

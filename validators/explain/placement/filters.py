@@ -22,8 +22,6 @@ from kubeflow_volcano.validators.explain.placement.node_affinity import (
 )
 from kubeflow_volcano.validators.explain.placement.nodes import Node, Refusal, Wish
 
-__all__ = ["refusals"]
-
 _CORDON = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 
 

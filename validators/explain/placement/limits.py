@@ -12,8 +12,6 @@ from kubeflow_volcano.validators.explain.placement.neighbours import apart, with
 from kubeflow_volcano.validators.explain.placement.nodes import Node, nodes_of
 from kubeflow_volcano.validators.explain.placement.pod_sets import PodSet, how_many_fit, is_excluded
 
-__all__ = ["keeps_apart", "keeps_together", "most_that_fit", "waits_for_others"]
-
 _ZERO = Decimal(0)
 _STAY = frozenset({"DaemonSet", "Node"})
 

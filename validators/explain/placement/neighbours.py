@@ -13,8 +13,6 @@ from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.validators.explain.placement.node_affinity import selects_node
 from kubeflow_volcano.validators.explain.placement.nodes import Node, Refusal, Wish
 
-__all__ = ["apart", "depends_on_order", "of_neighbours", "without_neighbours"]
-
 _FIELDS = ("podAffinity", "podAntiAffinity")
 
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object
 
-__all__ = ["missing_labels", "required_terms", "selects_node", "terms_match", "terms_text"]
-
 
 def selects_node(pod: Object, node: Object) -> bool:
     """Whether a pod with this spec may go to the node by its nodeSelector and required nodeAffinity."""

@@ -10,8 +10,6 @@ from kubeflow_volcano.cluster.objects import Object, has_ended
 from kubeflow_volcano.cluster.pods.quantities import Amounts, amounts, pod_requests, total
 from kubeflow_volcano.validators.core.facts import Facts
 
-__all__ = ["Node", "Refusal", "Wish", "nodes_of", "nodes_with_pods"]
-
 
 @dataclass(frozen=True, slots=True)
 class Refusal:

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from kubeflow_volcano.text import counted
 from kubeflow_volcano.validators.explain.placement.nodes import Refusal
 
-__all__ = ["Refusals", "by_reasons", "by_text", "remedies", "summary"]
-
 Refusals = Mapping[str, Sequence[Refusal]]
 """Why nodes refuse a pod, by their names."""
 _MOST_NAMES = 3

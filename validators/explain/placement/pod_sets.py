@@ -17,8 +17,6 @@ from kubeflow_volcano.validators.explain.placement.filters import refusals
 from kubeflow_volcano.validators.explain.placement.neighbours import depends_on_order
 from kubeflow_volcano.validators.explain.placement.nodes import Node, Wish
 
-__all__ = ["PodSet", "how_many_fit", "is_excluded", "pod_sets", "role_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class PodSet:

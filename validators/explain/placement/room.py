@@ -18,8 +18,6 @@ from kubeflow_volcano.validators.explain.placement.obstacles import by_reasons, 
 from kubeflow_volcano.validators.explain.placement.pod_sets import PodSet, how_many_fit, pod_sets, role_of
 from kubeflow_volcano.validators.explain.placement.together import not_together
 
-__all__ = ["room"]
-
 
 def room(situation: Situation) -> Iterator[Finding]:
     """Pods that no node accepts; and where each has a node, too little room for the gang's minimum."""

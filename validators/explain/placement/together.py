@@ -19,8 +19,6 @@ from kubeflow_volcano.validators.explain.placement.nodes import Node, Refusal
 from kubeflow_volcano.validators.explain.placement.obstacles import Refusals, by_reasons, by_text, remedies
 from kubeflow_volcano.validators.explain.placement.pod_sets import PodSet, is_excluded
 
-__all__ = ["not_together"]
-
 _ZERO = Decimal(0)
 _REASONS = {
     (False, False): "GangDoesNotFit",

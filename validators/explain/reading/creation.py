@@ -21,8 +21,6 @@ from kubeflow_volcano.validators.reading.dry_runs import admitted, answer_of, is
 from kubeflow_volcano.validators.reading.permissions import allowed
 from kubeflow_volcano.validators.subjects import webhooks
 
-__all__ = ["rules", "with_admission"]
-
 _PARALLEL = 8
 _DRY_RUN_SECONDS = 10.0
 _REVIEW = Rule("create", "authorization.k8s.io", "subjectaccessreviews")

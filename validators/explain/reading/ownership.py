@@ -13,8 +13,6 @@ from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.explain.kinds import Kind, foreign
 from kubeflow_volcano.validators.explain.reading.queries import refusal
 
-__all__ = ["between", "kinds_named"]
-
 _WITHOUT_DISCOVERY = ("apps/v1", "batch/v1")
 """Asked where a server is too old to list all its kinds at once."""
 _LONGEST_CHAIN = 6

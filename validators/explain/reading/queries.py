@@ -18,8 +18,6 @@ from kubeflow_volcano.validators.explain.kinds import JOBSETS, RUNTIMES
 from kubeflow_volcano.validators.reading.permissions import as_yaml
 from kubeflow_volcano.validators.subjects import webhooks
 
-__all__ = ["KINDS_READ", "Query", "list_objects", "refusal"]
-
 _OWN = {
     JOBSETS: ("jobset.x-k8s.io/v1alpha2", "JobSet"),
     RUNTIMES: ("trainer.kubeflow.org/v1alpha1", "TrainingRuntime"),

@@ -33,8 +33,6 @@ from kubeflow_volcano.validators.subjects.crds import DISCOVERY
 from kubeflow_volcano.validators.subjects.gang.leases import LEASES, leases_of
 from kubeflow_volcano.validators.subjects.pods import POD_NOTES, notes
 
-__all__ = ["assemble", "read_situation", "rules"]
-
 _PARALLEL = 8
 _IN_STRUCTURE = re.compile(r'Message:"((?:[^"\\]|\\.)*)"')
 _MOST_NOTES = 5

@@ -21,8 +21,6 @@ from kubeflow_volcano.validators.explain.placement.nodes import Node, Wish, node
 from kubeflow_volcano.validators.explain.scheduling.volcano import PODGROUPS
 from kubeflow_volcano.validators.subjects.gang import scheduler_configuration
 
-__all__ = ["best_effort", "ran_in_part"]
-
 _CONTINUES_SINCE = "1.12.0"
 _MOST_PODS = 200
 _CLAIM = "persistentvolumeclaim"

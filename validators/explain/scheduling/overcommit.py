@@ -23,8 +23,6 @@ from kubeflow_volcano.validators.explain.scheduling.volcano import (
     pods_requests,
 )
 
-__all__ = ["overcommit"]
-
 _DEFAULT_FACTOR = Decimal("1.2")
 _ZERO = Decimal(0)
 

@@ -14,8 +14,6 @@ from kubeflow_volcano.validators.explain.placement.nodes import nodes_of
 from kubeflow_volcano.validators.explain.placement.pod_sets import how_many_fit, pod_sets
 from kubeflow_volcano.validators.explain.scheduling.volcano import PODGROUPS, configuration, queue_of
 
-__all__ = ["preemption"]
-
 _CLASSES = "priorityclasses.scheduling.k8s.io"
 _MOST_PODS = 5
 

@@ -15,8 +15,6 @@ from kubeflow_volcano.validators.explain.model import GROUP_NAME, VOLCANO, Findi
 from kubeflow_volcano.validators.subjects.gang import scheduler_configuration
 from kubeflow_volcano.validators.subjects.issues import age
 
-__all__ = ["gates", "is_unnoticed", "scheduler"]
-
 _DEFAULT = "default-scheduler"
 _PATIENCE_SECONDS = 10.0
 

@@ -26,8 +26,6 @@ from kubeflow_volcano.validators.explain.scheduling.volcano import (
     queues_by_name,
 )
 
-__all__ = ["Share", "divide", "guarantees", "share"]
-
 _ZERO = Decimal(0)
 _ROUNDS = 100
 

@@ -20,23 +20,6 @@ from kubeflow_volcano.validators.subjects.gang.scheduler_configuration import (
     version,
 )
 
-__all__ = [
-    "PODGROUPS",
-    "QUEUES",
-    "ancestors",
-    "capability",
-    "configuration",
-    "enqueues",
-    "gang_requests",
-    "is_hierarchical",
-    "min_resources",
-    "plugins",
-    "pods_requests",
-    "queue_of",
-    "queue_ref",
-    "queues_by_name",
-]
-
 PODGROUPS = GANGS.podgroups
 QUEUES = "queues.scheduling.volcano.sh"
 _OF_QUOTAS = ("requests.", "limits.", "count/")

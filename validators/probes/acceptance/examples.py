@@ -26,8 +26,6 @@ from kubeflow_volcano.validators.probes.acceptance.states import State, state_of
 from kubeflow_volcano.validators.probes.acting import SPACE, ProbeOptions, noting
 from kubeflow_volcano.validators.subjects.storage_classes import STATIC, default_classes
 
-__all__ = ["CLAIMS", "PROFILE", "Acceptance", "Attempt", "acceptance_probe"]
-
 PROFILE = ("app.kubernetes.io/part-of", "kubeflow-profile")
 """Label of the namespaces of profiles, in which accounts and sidecars for pipelines and experiments exist."""
 

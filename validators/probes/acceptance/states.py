@@ -7,8 +7,6 @@ from enum import IntEnum
 
 from kubeflow_volcano.cluster.objects import Object, conditions
 
-__all__ = ["State", "state_of"]
-
 
 class State(IntEnum):
     """How far it has come. The later ones are final."""

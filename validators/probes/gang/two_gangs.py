@@ -17,8 +17,6 @@ from kubeflow_volcano.experiment.stage import Stage
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.validators.probes.gang.evidence import GangEvidence
 
-__all__ = ["CONTROL", "DEADLOCK", "GANGS", "RELEASE", "SIZE", "gang_of", "play", "slot_of"]
-
 CONTROL, GANGS, RELEASE, DEADLOCK = "H6s", "H6", "H6r", "H6c"
 """Ids of the steps: Volcano without gangs, two gangs, the second one when the first has gone, the default scheduler."""
 

@@ -16,8 +16,6 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.exchange import PlainConnection, handlers
 from kubeflow_volcano.experiment.acting import USER_AGENT
 
-__all__ = ["Browser", "Form", "NoAnswerError", "Page", "Request", "origin"]
-
 _MOST_BYTES = 1 << 20
 _PIECE = 1 << 16
 _ANSWER_SECONDS = 10.0

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from kubeflow_volcano.problems import InvalidInput, Problem
 
-__all__ = ["VARIABLE", "Credentials", "credentials", "exposed_mode"]
-
 VARIABLE = "KFV_LOGIN_PASSWORD"
 """The environment variable with the password if no file is named."""
 

@@ -27,8 +27,6 @@ from kubeflow_volcano.validators.core.resources import (
 from kubeflow_volcano.validators.probes.acting import ACTING, POD_EVENTS, noting
 from kubeflow_volcano.validators.subjects.issues import age, judged
 
-__all__ = ["DNS", "FIRST", "SCRIPT", "Answer", "DnsEvidence", "account", "expected_names", "named_in_full", "run"]
-
 FIRST = "kubernetes.default"
 """What every cluster has; where it is not found, nothing is."""
 

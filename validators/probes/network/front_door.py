@@ -21,19 +21,6 @@ from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.probes.acting import ACTING, POD_EVENTS, noting
 from kubeflow_volcano.validators.subjects.simulation import simulated_workload
 
-__all__ = [
-    "DEPLOYMENT",
-    "GATEWAY",
-    "HOST_NEEDS",
-    "SCRIPT",
-    "SERVICE",
-    "FrontDoor",
-    "Hop",
-    "account",
-    "host_of_gateway",
-    "http_port",
-]
-
 SERVICE = Ref("v1", "Service", "istio-system", "istio-ingressgateway")
 DEPLOYMENT = Ref("apps/v1", "Deployment", "istio-system", "istio-ingressgateway")
 _GATEWAY = Ref("networking.istio.io/v1beta1", "Gateway", "kubeflow", "kubeflow-gateway")

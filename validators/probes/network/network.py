@@ -21,8 +21,6 @@ from kubeflow_volcano.validators.core.resources import NODES
 from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.probes.acting import ACTING, POD_EVENTS, noting
 
-__all__ = ["MOST_NODES", "NETWORK", "SCRIPT", "SERVE", "NetworkEvidence", "Server", "Way", "account", "candidates"]
-
 MOST_NODES = 64
 """More nodes than these are not tried in one run; the quota of a probe namespace takes eight clients at a time."""
 

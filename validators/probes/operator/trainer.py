@@ -14,8 +14,6 @@ from kubeflow_volcano.validators.probes.acting import ACTING
 from kubeflow_volcano.validators.probes.operator.operator import REPLICAS, OperatorEvidence, observe
 from kubeflow_volcano.validators.subjects.gang import runtimes
 
-__all__ = ["TRAIN_JOB", "run"]
-
 _TRAINJOB = ("trainer.kubeflow.org/v1alpha1", "TrainJob")
 _QUEUE = "scheduling.volcano.sh/queue-name"
 

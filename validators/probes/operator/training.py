@@ -21,8 +21,6 @@ from kubeflow_volcano.validators.probes.acting import ACTING
 from kubeflow_volcano.validators.probes.operator.operator import REPLICAS, Following, OperatorEvidence, observe
 from kubeflow_volcano.validators.subjects.gang.operators import TRAINING
 
-__all__ = ["ASKED", "TRAINING_JOB", "run"]
-
 ASKED = REPLICAS + 1
 """The first minMember of the job, which is more than its replicas.
 

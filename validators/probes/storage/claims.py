@@ -14,8 +14,6 @@ from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.resources import STORAGE_CLASSES, VOLUMES
 from kubeflow_volcano.validators.subjects.storage_classes import STATIC, serving_workloads, without_replicas
 
-__all__ = ["because_of", "claim", "release", "unsafe"]
-
 SIZE = "64Mi"
 
 

@@ -19,8 +19,6 @@ from kubeflow_volcano.validators.subjects.issues import judged
 from kubeflow_volcano.validators.subjects.ownership import workload_of
 from kubeflow_volcano.validators.subjects.storage_classes import effective_class
 
-__all__ = ["MOST_DIRECTORIES", "Mount", "Skipped", "mounts", "targets"]
-
 MOST_DIRECTORIES = 40
 """More directories in use than these are not probed in one run; the others are named."""
 

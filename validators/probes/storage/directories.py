@@ -23,8 +23,6 @@ from kubeflow_volcano.validators.core.resources import NODES, STORAGE_CLASSES, V
 from kubeflow_volcano.validators.probes.storage.writing import label_in, listed
 from kubeflow_volcano.validators.subjects.storage_classes import LOCAL_PATH, serving_workloads
 
-__all__ = ["MOST_BASES", "OTHER_NODES", "SCRIPT", "Base", "Seen", "Unlisted", "account", "bases", "look", "unlisted"]
-
 MOST_BASES = 40
 """More directories than these are not looked at in one run."""
 

@@ -11,8 +11,6 @@ from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.cluster.pods.volumes import runs_as
 from kubeflow_volcano.experiment.spaces import Level
 
-__all__ = ["Identity", "of_container", "of_reference"]
-
 _SECCOMP = {"seccompProfile": {"type": "RuntimeDefault"}}
 # SELinux types that the restricted and baseline levels admit (Pod Security Standards).
 _COMMON_TYPES = frozenset({"", "container_t", "container_init_t", "container_kvm_t"})

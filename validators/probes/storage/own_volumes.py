@@ -21,8 +21,6 @@ from kubeflow_volcano.validators.core.rights import HOMES, Rule
 from kubeflow_volcano.validators.probes.storage.consumers import Mount, Skipped, mounts
 from kubeflow_volcano.validators.probes.storage.writing import listed
 
-__all__ = ["EXEC", "OWN_VOLUMES", "SCRIPT", "Answer", "Asked", "OwnVolumes", "Who", "answers", "run"]
-
 EXEC = (Rule("get", "", "pods/exec", HOMES), Rule("create", "", "pods/exec", HOMES))
 """Over a websocket the server requires get, from Kubernetes 1.35 on create too (kubernetes/kubernetes#134577)."""
 

@@ -16,8 +16,6 @@ from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.probes.storage import claims
 from kubeflow_volcano.validators.probes.storage.directories import Unlisted, unlisted
 
-__all__ = ["RoundTrip", "Stage", "run_round_trip"]
-
 _MEBIBYTE = 1 << 20
 _USER = 65532
 _WRITE = """

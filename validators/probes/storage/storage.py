@@ -24,8 +24,6 @@ from kubeflow_volcano.validators.probes.storage.roundtrip import RoundTrip, run_
 from kubeflow_volcano.validators.probes.storage.writing import Target, Written, write
 from kubeflow_volcano.validators.subjects.storage_classes import effective_class
 
-__all__ = ["STORAGE", "StorageEvidence", "run"]
-
 _AT_ONCE = 6
 _Answer = TypeVar("_Answer")
 

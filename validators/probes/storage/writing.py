@@ -19,8 +19,6 @@ from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.probes.storage import claims
 from kubeflow_volcano.validators.probes.storage.identities import Identity
 
-__all__ = ["OPERATIONS", "SCRIPT", "Target", "Written", "account", "label_in", "listed", "write"]
-
 OPERATIONS = (
     *("create", "chmod", "rename", "fsync", "delete"),
     *("mkdir", "chmod-directory", "rename-directory", "rmdir"),

@@ -20,8 +20,6 @@ from kubeflow_volcano.validators.core.facts import Fact, Facts
 from kubeflow_volcano.validators.core.resources import DEPLOYMENTS, PODS
 from kubeflow_volcano.validators.core.rights import VOLCANO_HOME, Rule
 
-__all__ = ["LEASES", "Abandoned", "abandoned", "lease_of", "leases_of"]
-
 _API, _KIND = "coordination.k8s.io/v1", "Lease"
 _HOME = "volcano-system"
 """defaultLockObjectNamespace of Volcano, wherever it runs (cmd/*/app/options, v1.8.0 to v1.15.1)."""

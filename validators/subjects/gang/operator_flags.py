@@ -9,8 +9,6 @@ from kubeflow_volcano.cluster.go_flags import read_flags
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.validators.subjects.kubectl import patch, pointer
 
-__all__ = ["container_of", "correction", "faults", "flags_of", "gang_flags"]
-
 
 def container_of(deployment: Object) -> Object:
     """The container with the name of the Deployment, else the first."""

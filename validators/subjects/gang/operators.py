@@ -22,8 +22,6 @@ from kubeflow_volcano.validators.subjects import simulation
 from kubeflow_volcano.validators.subjects.gang.operator_flags import container_of
 from kubeflow_volcano.validators.subjects.ownership import workload_of
 
-__all__ = ["OPERATORS", "TRAINER", "TRAINING", "Operator", "podgroups_since"]
-
 
 @dataclass(frozen=True, slots=True)
 class Operator:

@@ -12,8 +12,6 @@ import json
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.cluster.objects import Object
 
-__all__ = ["open_command"]
-
 _APPLIES_STATES = (1, 11)
 _STATE = """--subresource=status --type=merge -p '{"status":{"state":"Open"}}'"""
 

@@ -14,8 +14,6 @@ from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.validators.subjects.gang.operator_flags import container_of, flags_of
 
-__all__ = ["named_by", "recognise_gang"]
-
 
 def recognise_gang(cluster: Cluster, operator: Object | None, operator_version: str) -> tuple[GangScheduler, str]:
     """The gang scheduler of a cluster, and how it was detected.

@@ -13,8 +13,6 @@ from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.resources import CLUSTER_RUNTIMES
 from kubeflow_volcano.validators.subjects.kubectl import patch, pointer
 
-__all__ = ["Fault", "correction", "fault", "for_probe", "of_steps"]
-
 _PUBLISHED = "trainer.kubeflow.org/framework"
 """Label of upstream's runtimes."""
 _FAVOURITE = "torch-distributed"

@@ -18,8 +18,6 @@ from kubeflow_volcano.validators.subjects.gang.scheduler_configuration import (
 from kubeflow_volcano.validators.subjects.gang.scheduler_keys import strange_keys
 from kubeflow_volcano.validators.subjects.kubectl import patch, pointer
 
-__all__ = ["correction"]
-
 _OF_GANG = (GANG_SWITCH, "enableJobPipelined", "enableJobStarving")
 
 

@@ -10,8 +10,6 @@ from kubeflow_volcano.catalog.schedulers import argument_type, is_newer, words_o
 from kubeflow_volcano.cluster.volcano import Configuration
 from kubeflow_volcano.text import did_you_mean, most_similar
 
-__all__ = ["StrangeKey", "strange_keys"]
-
 _TOP = ("actions", "tiers", "configurations", "metrics")
 _TYPES: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "int": ("a whole number", lambda value: type(value) is int),

@@ -18,8 +18,6 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.images.references import texts
 from kubeflow_volcano.rollout.images.references.places import InHub, InText, Path, Place, Put
 
-__all__ = ["CONTAINERS", "Leaf", "Reference", "describe_path", "in_object", "leaves"]
-
 CONTAINERS = frozenset({"containers", "initContainers", "ephemeralContainers"})
 """Lists whose items are containers, in pods and in whatever holds a pod's template."""
 

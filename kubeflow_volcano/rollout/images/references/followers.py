@@ -13,8 +13,6 @@ from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 
-__all__ = ["ANNOTATION", "follow"]
-
 ANNOTATION = "kubeflow-volcano.io/image-configuration"
 """Annotation of a pod template: the sum of the renamed configurations that its pods read."""
 

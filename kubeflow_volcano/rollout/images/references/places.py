@@ -10,20 +10,6 @@ from typing import Any
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.cluster.objects import Object
 
-__all__ = [
-    "CannotPut",
-    "Change",
-    "Edit",
-    "InHub",
-    "InText",
-    "Path",
-    "Place",
-    "Put",
-    "Setting",
-    "ToSetting",
-    "apply_changes",
-]
-
 Path = tuple[str | int, ...]
 """Keys and indices from the root of an object."""
 

@@ -16,8 +16,6 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.images.references.find import Reference, describe_path
 from kubeflow_volcano.rollout.images.references.places import Path, ToSetting
 
-__all__ = ["compiled_in", "of_hooks", "unknown_programs"]
-
 _POD: Path = ("spec", "template", "spec", "containers")
 
 

@@ -12,8 +12,6 @@ import yaml
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.foreign import compose_yaml
 
-__all__ = ["Scalar", "fits", "literals", "scalars", "suspects"]
-
 
 @dataclass(frozen=True, slots=True)
 class Scalar:

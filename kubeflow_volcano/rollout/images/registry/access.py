@@ -22,8 +22,6 @@ from kubeflow_volcano.rollout.images.registry.rate import RateLimit
 from kubeflow_volcano.rollout.settings.pods.credentials import authorizations, docker_config, host_of
 from kubeflow_volcano.rollout.settings.settings import Settings
 
-__all__ = ["authfile", "authority", "credentials", "mirror_registry", "own_registry"]
-
 _SECONDS = 15.0
 
 

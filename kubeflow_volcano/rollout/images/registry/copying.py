@@ -17,8 +17,6 @@ from kubeflow_volcano.rollout.images.registry.rate import RateLimit
 from kubeflow_volcano.rollout.images.registry.skopeo import Skopeo
 from kubeflow_volcano.text import counted
 
-__all__ = ["CopyResult", "Copying", "problems", "warnings"]
-
 
 @dataclass(slots=True)
 class CopyResult:

@@ -16,8 +16,6 @@ from kubeflow_volcano.rollout.images.registry.client import Answer, Registry, sc
 from kubeflow_volcano.rollout.images.registry.plan import Copy
 from kubeflow_volcano.text import few
 
-__all__ = ["Archive", "End", "RegistryEnd"]
-
 _OF_AN_IMAGE = re.compile(
     r"version|manifest\.json|[0-9a-f]{64,128}(?:\.manifest\.json)?|(?:[0-9a-f]{64,128}\.)?signature-[0-9]+|dir-put-blob[0-9]*"
 )

@@ -15,8 +15,6 @@ from kubeflow_volcano.rollout.images.report.judge import own_list
 from kubeflow_volcano.rollout.settings.images import MirrorSettings
 from kubeflow_volcano.rollout.settings.settings import Settings
 
-__all__ = ["Copy", "copies"]
-
 
 @dataclass(frozen=True, slots=True)
 class Copy:

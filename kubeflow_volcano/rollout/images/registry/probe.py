@@ -22,8 +22,6 @@ from kubeflow_volcano.rollout.images.report.image_list import ImagesReport
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.text import counted
 
-__all__ = ["Probe", "Probed", "ask", "ask_mirror", "probe"]
-
 _BEAT_SECONDS = 5.0
 
 

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable
 from kubeflow_volcano.catalog.images.mirrors import mirror_of
 from kubeflow_volcano.catalog.images.names import ImageName
 
-__all__ = ["RateLimit", "rate_limit_for"]
-
 _MINUTE_SECONDS = 60.0
 
 

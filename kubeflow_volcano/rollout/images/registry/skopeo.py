@@ -30,8 +30,6 @@ from pathlib import Path
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.programs import ProgramError, run_program
 
-__all__ = ["Copied", "Skopeo"]
-
 _HELP_SECONDS = 30.0
 _NEEDED = ("--all", "--preserve-digests", "--digestfile")
 _REQUESTS = re.compile(r"^Copying (?:blob|config|image) ", re.MULTILINE)

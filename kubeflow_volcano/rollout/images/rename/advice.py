@@ -12,8 +12,6 @@ from kubeflow_volcano.rollout.images.references.find import Reference
 from kubeflow_volcano.rollout.images.rename.rules import Decision, Rules, describe_rule
 from kubeflow_volcano.text import counted
 
-__all__ = ["beyond_manifests", "collisions", "no_room", "uncovered", "unknown", "unknown_programs", "unused"]
-
 Decided = Sequence[tuple[Reference, Decision]]
 
 

@@ -17,8 +17,6 @@ from kubeflow_volcano.rollout.images.rename import advice
 from kubeflow_volcano.rollout.images.rename.rules import Decision, Rules, validate_rules
 from kubeflow_volcano.rollout.settings.images import MirrorSettings
 
-__all__ = ["ImageUse", "Parts", "Rewritten", "find", "rewrite"]
-
 Parts = Mapping[str, tuple[Object, ...]]
 """The objects of each component."""
 

@@ -12,8 +12,6 @@ from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.settings.images import MirrorRule, MirrorSettings
 
-__all__ = ["Decision", "Rules", "describe_rule", "renamed", "validate_rules"]
-
 
 @dataclass(frozen=True, slots=True)
 class Decision:

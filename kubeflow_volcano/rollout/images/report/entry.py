@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from kubeflow_volcano.rollout.images.rename.rewrite import ImageUse
 from kubeflow_volcano.rollout.images.report.judge import Judgement
 
-__all__ = ["Entry"]
-
 
 @dataclass(frozen=True, slots=True)
 class Entry:

@@ -22,8 +22,6 @@ from kubeflow_volcano.rollout.settings.images import MirrorSettings
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.text import counted
 
-__all__ = ["ImagesReport", "crowded", "report", "why_unavailable"]
-
 
 @dataclass(frozen=True, slots=True)
 class ImagesReport:

@@ -13,8 +13,6 @@ from kubeflow_volcano.rollout.images.rename.rewrite import ImageUse
 from kubeflow_volcano.rollout.images.rename.rules import Rules
 from kubeflow_volcano.rollout.settings.images import MirrorSettings
 
-__all__ = ["Judgement", "judge", "mirrored_elsewhere", "own_list"]
-
 
 @dataclass(frozen=True, slots=True)
 class Judgement:

@@ -12,8 +12,6 @@ from kubeflow_volcano.rollout.images.report.entry import Entry
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.text import counted
 
-__all__ = ["lost_images", "may_be_kept"]
-
 
 def may_be_kept(entry: Entry, settings: Settings) -> bool:
     """Whether a registry of one's own, or a mirror that the catalog does not know, may have kept the image."""

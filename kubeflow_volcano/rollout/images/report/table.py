@@ -10,8 +10,6 @@ from kubeflow_volcano.rollout.images.rename.rules import Rules, describe_rule
 from kubeflow_volcano.rollout.images.report.entry import Entry
 from kubeflow_volcano.rollout.settings.images import MirrorSettings
 
-__all__ = ["Row", "render", "rows"]
-
 
 @dataclass(frozen=True, slots=True)
 class Row:

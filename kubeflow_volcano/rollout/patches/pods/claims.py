@@ -10,8 +10,6 @@ from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.settings.pods.claims import ClaimSettings
 from kubeflow_volcano.text import did_you_mean
 
-__all__ = ["claims_in", "with_claims"]
-
 
 def with_claims(
     component: str, objects: Iterable[Object], claims: Mapping[str, Mapping[str, ClaimSettings]]

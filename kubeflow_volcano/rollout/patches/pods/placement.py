@@ -14,8 +14,6 @@ from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.rollout.patches.pods.templates import pod_spec
 from kubeflow_volcano.rollout.settings.pods.placement import PlacementSettings
 
-__all__ = ["with_placement"]
-
 
 def with_placement(component: str, objects: Iterable[Object], placement: PlacementSettings) -> tuple[Object, ...]:
     """The objects of a component with the terms in the pods of its workloads, changed on copies.

@@ -16,8 +16,6 @@ from kubeflow_volcano.cluster.pods.pull_secrets import pull_secret, refer
 from kubeflow_volcano.rollout.patches.pods.templates import is_helper, pod_spec, with_helper
 from kubeflow_volcano.rollout.settings.pods.credentials import RegistryLogin, authorizations, docker_config
 
-__all__ = ["with_pull_secrets"]
-
 
 def with_pull_secrets(component: str, objects: Iterable[Object], logins: Sequence[RegistryLogin]) -> tuple[Object, ...]:
     """The objects of a component with the logins in every pod, changed on copies, and the Secrets with them.

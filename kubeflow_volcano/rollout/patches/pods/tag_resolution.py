@@ -16,8 +16,6 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.images.rename.rules import Rules
 from kubeflow_volcano.rollout.settings.images import MirrorSettings, RegistrySettings
 
-__all__ = ["skipped_registries", "with_skipped_registries"]
-
 _CONFIGURATION = Ref("v1", "ConfigMap", "knative-serving", "config-deployment")
 _KEY = "registries-skipping-tag-resolving"
 _FORMER_KEY = "registriesSkippingTagResolving"

@@ -11,8 +11,6 @@ from kubeflow_volcano.apply.rights import pod_template
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.foreign import read_yaml
 
-__all__ = ["HELPER_POD", "is_helper", "pod_spec", "with_helper"]
-
 HELPER_POD = "helperPod.yaml"
 """Key of the ConfigMap of local-path with the pod that prepares and removes the directory of a volume."""
 

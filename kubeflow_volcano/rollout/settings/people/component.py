@@ -6,8 +6,6 @@ from collections.abc import Collection, Iterator
 
 from kubeflow_volcano.problems import Problem
 
-__all__ = ["validate_component"]
-
 
 def validate_component(variable: str, name: str, why: str, chosen: Collection[str]) -> Iterator[Problem]:
     """The problem of a variable that is set if its component is not installed; `why` is what that does with it."""

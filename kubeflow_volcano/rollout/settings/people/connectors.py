@@ -19,8 +19,6 @@ from kubeflow_volcano.rollout.settings.access import AccessSettings
 from kubeflow_volcano.rollout.settings.people.component import validate_component
 from kubeflow_volcano.text import did_you_mean
 
-__all__ = ["DEX", "REQUIRED", "Connector", "is_secret", "public_issuer", "redirect_uri", "validate_connectors"]
-
 DEX = "dex"
 """The component, and its ConfigMap and Deployment."""
 

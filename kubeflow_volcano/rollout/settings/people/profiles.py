@@ -22,18 +22,6 @@ from kubeflow_volcano.rollout.settings.queue_states import QueueState, wanted_st
 from kubeflow_volcano.rollout.settings.user import UserSettings
 from kubeflow_volcano.rollout.settings.volcano import SchedulingSettings, quantities
 
-__all__ = [
-    "PROFILES",
-    "Contributor",
-    "Profile",
-    "gives_queues",
-    "priority_class_of",
-    "queue_advice",
-    "queue_of",
-    "validate_profiles",
-    "with_queues_of",
-]
-
 PROFILES = "profiles"
 """The component with the profile controller, whose part of a roll-out has the teams."""
 

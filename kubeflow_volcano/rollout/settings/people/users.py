@@ -15,8 +15,6 @@ from kubeflow_volcano.rollout.settings.people.component import validate_componen
 from kubeflow_volcano.rollout.settings.people.connectors import DEX
 from kubeflow_volcano.rollout.settings.user import PUBLISHED_PASSWORD, UserSettings, validate_length
 
-__all__ = ["User", "validate_users"]
-
 
 @dataclass(frozen=True, slots=True)
 class User:

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.settings.own_patches import validate_components
 
-__all__ = ["ClaimSettings", "validate_claims"]
-
 
 @dataclass(frozen=True, slots=True)
 class ClaimSettings:

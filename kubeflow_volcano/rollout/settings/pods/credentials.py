@@ -11,8 +11,6 @@ from kubeflow_volcano.catalog.images.mirrors import load_mirror
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.settings.images import MirrorSettings
 
-__all__ = ["RegistryLogin", "authorizations", "docker_config", "host_of", "validate_credentials"]
-
 _DOCKER_HUB = "docker.io"
 _KEY_OF_DOCKER_HUB = "https://index.docker.io/v1/"
 """What `docker login` writes, and the kubelet and skopeo look for."""

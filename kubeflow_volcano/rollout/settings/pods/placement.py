@@ -14,8 +14,6 @@ from typing import Any
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.settings.own_patches import validate_components
 
-__all__ = ["Placement", "PlacementSettings", "validate_placement"]
-
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LONGEST_SUBDOMAIN = 253

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from kubeflow_volcano.problems import Problem
 
-__all__ = ["ProxySettings", "validate_proxy"]
-
 
 @dataclass(frozen=True, slots=True)
 class ProxySettings:

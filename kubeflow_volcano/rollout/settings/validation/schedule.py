@@ -10,8 +10,6 @@ from kubeflow_volcano.decode import Key
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.settings.pods.credentials import RegistryLogin
 
-__all__ = ["PART", "ScheduleSettings", "validate_schedule"]
-
 PART = "validation"
 """The name under which roll-outs record the CronJob with its rights, beside the components."""
 

@@ -18,8 +18,6 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.parallel import in_parallel
 
-__all__ = ["Leftovers", "find_leftovers"]
-
 _PARALLEL = 8
 _CRDS = "apiextensions.k8s.io/v1"
 _WORKLOADS = (("apps/v1", "Deployment"), ("apps/v1", "StatefulSet"))

@@ -31,8 +31,6 @@ from kubeflow_volcano.rollout.uninstall.plan import DATA, DATA_KINDS, Kept, by_n
 from kubeflow_volcano.rollout.uninstall.project import Project
 from kubeflow_volcano.text import counted, few
 
-__all__ = ["remove_legacy"]
-
 _SECONDS = 120.0
 _UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
 

@@ -11,8 +11,6 @@ from typing import Any
 from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.cluster.objects import Object, has_ended
 
-__all__ = ["GROUP_MARK", "foreign_schedulers", "translated"]
-
 GROUP_MARK = VOLCANO.mark[1]
 """The annotation in which pods name their PodGroup; Volcano kept the one of kube-batch."""
 

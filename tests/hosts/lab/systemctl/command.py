@@ -10,8 +10,6 @@ from pathlib import Path
 from tests.hosts.lab.systemctl.services import refuse, reload_service, start, stop
 from tests.hosts.lab.systemctl.units import LOGS, WANTS, Unit, unit_names
 
-__all__ = ["main"]
-
 _OWN = Path("/etc/systemd/system")
 _SHORT = {"-a": "all", "-l": "full", "-n": "lines", "-p": "property", "-q": "quiet", "-t": "type"}
 _TAKE_VALUE = {"lines", "property", "state", "type"}

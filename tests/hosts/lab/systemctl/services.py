@@ -20,8 +20,6 @@ from typing import IO, Any
 
 from tests.hosts.lab.systemctl.units import LOGS, STATE, Unit
 
-__all__ = ["refuse", "reload_service", "start", "stop"]
-
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin"
 _LIMIT_SECONDS = 90.0
 _LOOK_SECONDS = 0.02  # the program is nobody's child here, so its end cannot be waited on

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["LOGS", "SUFFIXES", "WANTS", "Unit", "unit_names"]
-
 PLACES = tuple(Path(place, "systemd/system") for place in ("/etc", "/run", "/usr/local/lib", "/usr/lib"))
 LOGS = Path("/var/log/units")
 STATE = Path("/run/units")

@@ -17,8 +17,6 @@ from kubeflow_volcano.validators.explain.manifest.schemas import SCHEMAS, unknow
 from kubeflow_volcano.validators.explain.manifest.templates import Path, shown
 from kubeflow_volcano.validators.explain.model import VOLCANO
 
-__all__ = ["misplaced", "scheduler_name", "types", "unknown"]
-
 _SCHEDULER = "schedulerName"
 _OWN = frozenset({("batch.volcano.sh", "Job"), ("", "Pod")})
 """Kinds whose spec has a schedulerName itself."""

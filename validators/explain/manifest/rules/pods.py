@@ -14,8 +14,6 @@ from kubeflow_volcano.validators.explain.manifest.model import Flaw, Manifest, f
 from kubeflow_volcano.validators.explain.manifest.rules.admission import admitted_pod
 from kubeflow_volcano.validators.explain.manifest.templates import Path, Template, ends, shown
 
-__all__ = ["images", "sidecar"]
-
 _PROXY = "istio-proxy"
 _INJECT = "sidecar.istio.io/inject"
 
