@@ -116,7 +116,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """One installable part."""
+    """One installable part. `queue_fields` are those that the CRD of Volcano's queues has below spec."""
 
     name: str
     title: str
@@ -135,6 +135,7 @@ class Component:
     injected: tuple[str, ...] = ()
     policies: tuple[ObjectName, ...] = ()
     claims: tuple[Claim, ...] = ()
+    queue_fields: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The configuration that each version of Volcano's scheduler supports: actions, plugins, switches, queue fields."""
+"""The configuration that each version of Volcano's scheduler supports: actions, plugins, switches, arguments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Arguments = Mapping[str, Mapping[str, str]]
 """By plugin or action: the arguments that it reads, each with its type; `name*` stands for all that begin so."""
 
 _NEWEST = "1.15.1"
-_LISTS = ("actions", "plugins", "switches", "queue_fields")
+_LISTS = ("actions", "plugins", "switches")
 _READS_QUEUE = version_key("1.7.0"), version_key("1.12.0")
 
 
@@ -36,7 +36,6 @@ class SchedulerWords:
     actions: frozenset[str]
     plugins: frozenset[str]
     switches: frozenset[str]
-    queue_fields: frozenset[str]
     arguments: Arguments
     action_arguments: Arguments
 

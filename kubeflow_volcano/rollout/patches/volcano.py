@@ -113,8 +113,7 @@ def _plain(value: Any) -> Any:
 
 
 def _queue(asked: Mapping[str, Any]) -> Object:
-    spec: Object = {"weight": asked.get("weight", 1)}
-    spec |= {key: _plain(asked[key]) for key in ("reclaimable", "parent", "priority") if key in asked}
+    spec: Object = {"weight": 1} | {key: _plain(asked[key]) for key in asked if key not in {"name", "state"}}
     spec |= {key: quantities(asked[key]) for key in ("capability", "deserved") if key in asked}
     if "guarantee" in asked:
         spec["guarantee"] = {"resource": quantities(asked["guarantee"])}

@@ -248,7 +248,7 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
     problems += validate_operator(settings.gang_scheduler, release, settings.components)
     of_volcano = settings.scheduling
     settings = replace(settings, scheduling=with_queues_of(of_volcano, settings.profiles, settings.existing))
-    problems += validate_scheduling(settings.scheduling, settings.volcano.version, settings.gang_scheduler)
+    problems += validate_scheduling(settings.scheduling, settings.volcano, settings.gang_scheduler)
     if settings.components:
         chosen = {part.name for part in settings.components}
         problems += validate_profiles(

@@ -1,7 +1,7 @@
 """Volcano and the training operator: scheduler configuration, queues, priority classes, pod webhook, replicas.
 
 Rules: cmd and pkg/scheduler/util.go (how the configuration is read), pkg/webhooks/admission/queues (validation of
-queues), plugins capacity and proportion, of Volcano v1.8.0 to v1.15.1.
+queues), plugins capacity and proportion, of Volcano v1.8.0 to v1.15.1. The fields of a queue are those of the CRD.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Annotated, Any
 
+from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.catalog.operator import era_of
 from kubeflow_volcano.catalog.schedulers import SchedulerWords, words_of
 from kubeflow_volcano.cluster.pods.quantities import amounts
@@ -34,9 +35,6 @@ _ROOT = "root"
 
 _AMOUNTS = ("guarantee", "deserved", "capability")
 """From the smallest to the largest."""
-
-_OWN = frozenset({"name", "state"})
-"""Keys of a queue in the inventory that are not fields of Volcano's Queue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +97,15 @@ def leader_problem(replicas: int, version: str) -> Problem:
     )
 
 
-def validate_scheduling(scheduling: SchedulingSettings, version: str, gang_scheduler: str) -> Iterator[Problem]:
-    """Names that this version of Volcano does not support, and contradictions."""
+def validate_scheduling(scheduling: SchedulingSettings, volcano: Component, gang_scheduler: str) -> Iterator[Problem]:
+    """Names that this Volcano does not support, and contradictions."""
+    version = volcano.version
     words = words_of(version)
     yield from _validate_actions(scheduling.actions, words, version)
     yield from _validate_tiers(scheduling, words, version)
     if scheduling.tiers and gang_scheduler == "volcano":
         yield from _validate_gang_plugins(scheduling.tiers)
-    yield from _validate_queues(scheduling, words, version)
+    yield from _validate_queues(scheduling, volcano)
     yield from _duplicates("volcano_priority_classes", [item["name"] for item in scheduling.priority_classes])
     defaults = [item["name"] for item in scheduling.priority_classes if item.get("global_default")]
     if len(defaults) > 1:
@@ -183,14 +182,16 @@ def _plugins(tiers: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return [item for tier in tiers for item in tier["plugins"]]
 
 
-def _validate_queues(scheduling: SchedulingSettings, words: SchedulerWords, version: str) -> Iterator[Problem]:
+def _validate_queues(scheduling: SchedulingSettings, volcano: Component) -> Iterator[Problem]:
     queues = scheduling.queues
     by_name = {item["name"]: item for item in queues}
     yield from _duplicates("volcano_queues", [item["name"] for item in queues])
     for name, item in by_name.items():
-        variable = "kubeflow_profiles" if name in scheduling.of_profiles else "volcano_queues"
-        for key in sorted(item.keys() - _OWN - words.queue_fields):
-            yield _unknown(variable, f"{key} of queue {name}", key, words.queue_fields, version)
+        of_profile = name in scheduling.of_profiles
+        variable = "kubeflow_profiles" if of_profile else "volcano_queues"
+        known = {*volcano.queue_fields, "name"} | (set() if of_profile else {"state"})
+        for key in sorted(item.keys() - known):
+            yield _unknown(variable, f"{key} of queue {name}", key, known, volcano.version)
         parent = item.get("parent", _ROOT)
         if parent != _ROOT and parent not in by_name:
             yield Problem(

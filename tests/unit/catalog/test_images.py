@@ -116,6 +116,11 @@ def test_compiled_in_versions_do_not_overlap() -> None:
 @pytest.mark.parametrize(
     ("text", "architectures"),
     [
+        ("kubeflowkatib/katib-controller:v0.15.0", ("amd64",)),
+        ("kubeflowkatib/katib-controller:v0.17.0", None),
+        ("kserve/models-web-app:v0.13.0-rc.0", ("amd64",)),
+        ("kserve/storage-initializer:v0.15.0", ("amd64",)),
+        ("kserve/storage-initializer:v0.16.0", None),
         ("ghcr.io/kubeflow/kfp-driver:2.16.0", ("amd64",)),
         ("ghcr.io/kubeflow/kfp-driver:2.17.0", None),
         ("gcr.io/ml-pipeline/argoexec:v3.4.17-license-compliance", ("amd64",)),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kubeflow_volcano.catalog.read import load_release
+from kubeflow_volcano.catalog.read import load_component, load_release
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.patches.volcano import CONFIGURATION, configure_scheduling
@@ -39,7 +39,8 @@ def put(**asked: Any) -> list[Object]:
 
 
 def strange(version: str = "1.10.0", scheduler: str = "volcano", **asked: Any) -> str:
-    return "\n".join(item.found for item in validate_scheduling(SchedulingSettings(**asked), version, scheduler))
+    volcano = load_component("volcano", version)
+    return "\n".join(item.found for item in validate_scheduling(SchedulingSettings(**asked), volcano, scheduler))
 
 
 def test_nothing_asked_leaves_upstream_s_text_as_it_is() -> None:
@@ -113,6 +114,16 @@ def test_queues_come_behind_the_ones_that_they_are_a_part_of() -> None:
     assert [item["metadata"]["name"] for item in (org, team)] == ["org", "team"]
 
 
+def test_every_field_of_a_queue_reaches_it() -> None:
+    groups = {"nodeGroupAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": ["gpu"]}}
+    asked = {"name": "a", "state": "open", "affinity": groups, "priority": 3, "dequeueStrategy": "fifo"}
+    parse({"kubeflow_release": "26.03", "volcano_queues": [asked]})
+    (_, queue) = put(queues=(asked,))
+    assert queue["spec"] == {"weight": 1, "affinity": groups, "priority": 3, "dequeueStrategy": "fifo"}
+    with pytest.raises(InvalidInput, match="volcano_queues"):
+        parse({"volcano_queues": [{"name": "a", "affinity": {"nodeGroup": {}}}]})
+
+
 def test_priority_classes_have_kubernetes_names() -> None:
     asked = ({"name": "urgent", "value": 1000, "preemption_policy": "Never", "description": "now"},)
     (_, found) = put(priority_classes=asked)
@@ -147,7 +158,9 @@ def test_priority_classes_have_kubernetes_names() -> None:
         ({"queues": ({"name": "a"}, {"name": "a"})}, "names a twice"),
         ({"queues": ({"name": "a", "parent": "b"},)}, "the parent of queue a is b, which does not exist"),
         ({"queues": ({"name": "a", "parent": "b"}, {"name": "b", "parent": "a"})}, "queue a is its own ancestor"),
-        ({"queues": ({"name": "a", "priority": 5},)}, "priority of queue a, which Volcano 1.10.0 does not support"),
+        ({"queues": ({"name": "a", "dequeueStrategy": "fifo"},)}, "dequeueStrategy of queue a, which Volcano 1.10.0"),
+        ({"queues": ({"name": "a", "wieght": 5},)}, "wieght of queue a, which Volcano 1.10.0 does not support"),
+        ({"queues": ({"name": "a", "state": "open"},), "of_profiles": ("a",)}, "kubeflow_profiles: state of queue a"),
         ({"queues": ({"name": "a", "capability": {"cpu": "four"}},)}, "queue a:"),
         (
             {"queues": ({"name": "a", "capability": {"cpu": "500m"}, "guarantee": {"cpu": 1}},)},
@@ -172,6 +185,9 @@ def test_what_is_right_is_not_strange() -> None:
     }
     assert strange(**asked) == ""
     assert "parent of queue a, which Volcano 1.8.2" in strange("1.8.2", **asked)
+    assert "priority of queue a, which Volcano 1.8.2" in strange("1.8.2", queues=({"name": "a", "priority": 5},))
+    assert strange(queues=({"name": "a", "priority": 5},)) == ""
+    assert strange("1.14.4", queues=({"name": "a", "dequeueStrategy": "fifo"},)) == ""
     assert "the plugin capacity, which Volcano 1.8.2" in strange("1.8.2", **asked)
     assert strange("1.15.1", actions=("enqueue", "allocate", "gangpreempt")) == ""
     assert strange(scheduler="none", tiers=({"plugins": [{"name": "priority"}]},)) == ""

@@ -56,7 +56,7 @@ def test_a_volcano_is_refused_below_what_it_is_made_for_and_a_fitting_one_is_nam
 def test_a_kubernetes_above_the_range_of_a_volcano_that_the_release_lists_is_a_warning() -> None:
     settings = parse({"kubeflow_release": "26.03", "volcano_version": "1.10.0"})
     first, second = require_kubernetes(settings, "v1.35.4")
-    assert first == "Kubernetes v1.35.4 is newer than what upstream tested Kubeflow 26.03 with (1.33 to 1.34)."
+    assert first == "Kubernetes v1.35.4 is newer than what upstream tested Kubeflow 26.03 with (1.34)."
     assert second == "Kubernetes v1.35.4 is newer than Volcano 1.10.0 supports (1.21 to 1.30)."
 
 
