@@ -9,7 +9,7 @@ import pytest
 
 from tests.places import UPSTREAM
 
-__all__ = ["REMOTE_BASES", "archive_of", "file_beside", "needed_archive"]
+__all__ = ["REMOTE_BASES", "archive_of", "file_beside", "manifest_of", "needed_archive"]
 
 _ARGO = {"argo-workflows": "argo-workflows-3.7.3.tar.gz"}
 REMOTE_BASES = {
@@ -23,6 +23,12 @@ def file_beside(name: str) -> Path:
     """A file of upstream, beside the checkout or in the directory that KFV_TEST_ARCHIVES names; may not be there."""
     others = Path(os.environ.get("KFV_TEST_ARCHIVES", UPSTREAM)) / name
     return others if others.is_file() else UPSTREAM / name
+
+
+def manifest_of(component: str, version: str) -> Path:
+    """The manifest of Volcano or of the local path provisioner; may not be there."""
+    packed = component == "volcano"
+    return file_beside(f"volcano-{version}.yaml.gz" if packed else f"local-path-storage-{version}.yaml")
 
 
 def archive_of(release: str) -> Path:

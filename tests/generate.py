@@ -16,10 +16,13 @@ from pathlib import Path
 
 from gang_demo.catalogue import CASES
 from gang_demo.show import page
-from kubeflow_volcano.catalog import document
+from kubeflow_volcano.catalog import document, read
+from kubeflow_volcano.deriving.entry import judged_text, text_of
+from kubeflow_volcano.deriving.single import SINGLE, derive_single, objects_of
 from kubeflow_volcano.validators.cli import manual
 from kubeflow_volcano.validators.report.document import MANUAL
 from tests import arguments, messages, variables
+from tests.archives import manifest_of
 from tests.pages.copies import translated_pages
 from tests.places import ROOT
 from tests.recorded import verdicts
@@ -42,6 +45,19 @@ def outdated() -> Texts:
 
 def _checks() -> Texts:
     yield Path(MANUAL), manual.render()
+
+
+def _entries() -> Texts:
+    """What is derived in the catalog's entries, of those whose manifests are at hand."""
+    for kind in SINGLE:
+        for version in read.versions_of(kind.name):
+            manifest = manifest_of(kind.name, version)
+            if not manifest.is_file():
+                sys.stderr.write(f"{kind.name} {version}: not derived again, no {manifest}\n")
+                continue
+            path = Path(f"kubeflow_volcano/catalog/{kind.folder}/{version}.yaml")
+            judged = judged_text((ROOT / path).read_text(encoding="utf-8"))
+            yield path, text_of(judged, derive_single(kind, *objects_of(manifest)))
 
 
 def _catalog() -> Texts:
@@ -68,6 +84,7 @@ GENERATORS: Sequence[Callable[[], Texts]] = (
     variables.generated,
     arguments.generated,
     _checks,
+    _entries,
     _catalog,
     _scenarios,
     messages.generated,

@@ -82,6 +82,10 @@ class Entry:
     variables: tuple[str, ...] = ()
 
 
+_OF_ALL = frozenset({"catalog_directory"})
+"""Variables that all roles read and that are named after no role."""
+
+
 @dataclass(frozen=True)
 class Role:
     """A role, its variables, and the heading above them in the sample inventory."""
@@ -115,7 +119,12 @@ def declared(text: str = "") -> Declaration:
     data = read_yaml(text or (ROOT / DECLARATION).read_text(encoding="utf-8"))
     _require_known_keys(data)
     found = decode(Declaration, data)
-    strange = [name for role, of in found.roles.items() for name in of.variables if not name.startswith(f"{role}_")]
+    strange = [
+        name
+        for role, of in found.roles.items()
+        for name in of.variables
+        if not name.startswith(f"{role}_") and name not in _OF_ALL
+    ]
     if strange:
         raise ValueError(f"{', '.join(strange)}: the name of a variable begins with that of its role")
     return found
@@ -184,7 +193,8 @@ def _shown(role: Role, mark: str = "") -> Iterator[str]:
             subsequent_indent="# ",
             **_WHOLE_WORDS,
         )
-        yield f"{mark}{name}: {_json(variable.default)}"
+        line = f"{mark}{name}: {_json(variable.default)}"
+        yield line if mark or name not in _OF_ALL else f"{line} # noqa: var-naming[no-role-prefix]"
 
 
 def _specification(role: Role, definitions: Mapping[str, Any]) -> Iterator[str]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Annotated
 
-from kubeflow_volcano.catalog.data import load
+from kubeflow_volcano.catalog.data import cached, load, own_file, versions
 from kubeflow_volcano.catalog.model import version_key
+from kubeflow_volcano.catalog.read import load_release
 from kubeflow_volcano.decode import Key, decode
 
 
@@ -48,10 +48,12 @@ class VolcanoStep:
     consequence: str
 
 
-@cache
+@cached
 def edges() -> tuple[Edge, ...]:
-    """Every edge in the catalog, oldest first."""
-    return decode(tuple[Edge, ...], load("edges")["edges"], "edges")
+    """Every edge in the catalog, oldest first; then those that entries of the user name."""
+    known = decode(tuple[Edge, ...], load("edges")["edges"], "edges")
+    own = (load_release(version) for version in versions("releases") if own_file(f"releases/{version}"))
+    return *known, *(Edge(origin, release.version, ()) for release in own for origin in release.upgrades_from)
 
 
 def edge_between(origin: str, target: str) -> Edge | None:

@@ -116,7 +116,12 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """One installable part. `queue_fields` are those that the CRD of Volcano's queues has below spec."""
+    """One installable part.
+
+    `crds` have the versions that they serve, `images` those of containers by workload, `labels` the versions in the
+    labels of workloads. `queue_fields` are those that the CRD of Volcano's queues has below spec. `entry` is the file
+    of the user that describes it; empty for components of the catalog.
+    """
 
     name: str
     title: str
@@ -130,12 +135,15 @@ class Component:
     requires: tuple[str, ...] = ()
     namespaces: tuple[str, ...] = ()
     workloads: tuple[ObjectName, ...] = ()
-    crds: tuple[str, ...] = ()
+    crds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     webhooks: tuple[ObjectName, ...] = ()
     injected: tuple[str, ...] = ()
     policies: tuple[ObjectName, ...] = ()
     claims: tuple[Claim, ...] = ()
+    images: Mapping[ObjectName, Mapping[str, str]] = field(default_factory=dict)
+    labels: Mapping[ObjectName, str] = field(default_factory=dict)
     queue_fields: tuple[str, ...] = ()
+    entry: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +216,7 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """One version of the Kubeflow distribution."""
+    """One version of the Kubeflow distribution. `entry` is as in `Component`."""
 
     version: str
     source: Source
@@ -227,6 +235,8 @@ class Release:
     joint_values: tuple[JointValue, ...] = ()
     defects: tuple[Defect, ...] = ()
     refused: Mapping[str, str] = field(default_factory=dict)
+    upgrades_from: tuple[str, ...] = ()
+    entry: str = ""
 
     @property
     def operator_version(self) -> str:

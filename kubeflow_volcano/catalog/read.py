@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from types import MappingProxyType
@@ -49,31 +48,34 @@ def versions_of(component: str) -> tuple[str, ...]:
     return data.versions(component.replace("-", "_"))
 
 
-@cache
+@data.cached
 def load_release(version: str) -> Release:
     """The release of that version.
 
     Raises:
         InvalidInput: the catalog has no such version, or its data file is invalid.
     """
-    return decode_release(_record("releases", version, "release of Kubeflow"))
+    return decode_release(_record("releases", version, "release of Kubeflow"), _entry("releases", version))
 
 
-@cache
+@data.cached
 def load_component(name: str, version: str) -> Component:
     """That version of a component of `OWN_FILES`; raises InvalidInput like `load_release`."""
-    return decode(Component, _record(name.replace("-", "_"), version, f"version of {name}"))
+    folder = name.replace("-", "_")
+    return decode(Component, _component(_record(folder, version, f"version of {name}")), entry=_entry(folder, version))
 
 
-def decode_release(record: Mapping[str, Any]) -> Release:
-    """The release of a data file. Its profile `full` is upstream's example with storage and Volcano.
+def decode_release(record: Mapping[str, Any], entry: str = "") -> Release:
+    """The release of a data file, or of a user's `entry`.
+
+    Its profile `full` is upstream's example with storage and Volcano.
 
     Raises:
         InvalidInput: its parts contradict each other; the message has every contradiction.
     """
     version, origin = record["version"], record["source"]["title"]
     parts = [
-        decode(Component, {"version": version, "manifests": f"{item['path']} of {origin}", **item})
+        decode(Component, _component({"version": version, "manifests": f"{item['path']} of {origin}", **item}))
         for item in record["components"]
     ]
     full = [*OUTSIDE, *(part.name for part in parts if part.example)]
@@ -85,11 +87,12 @@ def decode_release(record: Mapping[str, Any]) -> Release:
             "profiles": {**record["profiles"], "full": full},
         },
         components={part.name: part for part in parts},
+        entry=entry,
     )
     if wrong := [*_contradictions(release, [part.name for part in parts])]:
+        file = entry or f"catalog/releases/{version}.yaml"
         raise InvalidInput(
-            Problem(f"catalog/releases/{version}.yaml: {text}.", "a consistent release.", "correct the data file.")
-            for text in wrong
+            Problem(f"{file}: {text}.", "a consistent release.", "correct the data file.") for text in wrong
         )
     return release
 
@@ -213,6 +216,17 @@ def _needed(name: str, chosen: Iterable[Component], instead: Mapping[str, str]) 
     )
 
 
+def _component(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The record of a component, whole: its workloads are those whose images are named."""
+    crds = record.get("crds", {})
+    crds = crds if isinstance(crds, Mapping) else {name: [] for name in crds}
+    return {"workloads": [*record.get("images", ())], **record, "crds": crds}
+
+
+def _entry(folder: str, version: str) -> str:
+    return str(data.own_file(f"{folder}/{version}") or "")
+
+
 def _record(folder: str, version: str, what: str) -> Any:
     known = data.versions(folder)
     if version not in known:
@@ -221,7 +235,7 @@ def _record(folder: str, version: str, what: str) -> Any:
     if record["version"] != version:
         raise InvalidInput(
             Problem(
-                f"catalog/{folder}/{version}.yaml describes {record['version']}.",
+                f"{_entry(folder, version) or f'catalog/{folder}/{version}.yaml'} describes {record['version']}.",
                 "a file named after its version.",
                 "rename the file.",
             )
@@ -253,7 +267,10 @@ def _contradictions(release: Release, names: Sequence[str]) -> Iterator[str]:
 
 
 def _unknown(
-    what: str, word: str, known: Sequence[str], todo: str = "correct the name, or add its data file to the catalog."
+    what: str,
+    word: str,
+    known: Sequence[str],
+    todo: str = "correct the name, or derive an entry of your own: kubeflow-volcano catalog derive --help.",
 ) -> Problem:
     return Problem(
         f"{what} {word!r}, which the catalog does not know.{did_you_mean(word, known)}",

@@ -1,77 +1,78 @@
-"""What each release ships, as seen in a cluster: images of containers, version labels, versions of CRDs."""
+"""What each release ships, as seen in a cluster: images of containers, version labels, versions of CRDs.
+
+Images are those of the containers of its workloads, by the entries of the catalog and of the user.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cache
-from typing import Annotated, TypeAlias
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import TypeVar
 
-from kubeflow_volcano.catalog.data import load
-from kubeflow_volcano.catalog.model import ObjectName
-from kubeflow_volcano.decode import Parsed, decode
+from kubeflow_volcano.catalog.data import cached
+from kubeflow_volcano.catalog.model import Component
+from kubeflow_volcano.catalog.read import load_component, load_release, releases
 from kubeflow_volcano.ref import Ref
 
-__all__ = ["crd_versions", "images_of_release", "images_outside", "shipped_images", "version_labels"]
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V", bound=Hashable)
 
-_Releases: TypeAlias = tuple[str, ...]
-_Names: TypeAlias = Annotated[frozenset[str], Parsed(lambda text: frozenset(text.split()))]
-
-
-@dataclass(frozen=True, slots=True)
-class _Workload:
-    containers: Mapping[str, Mapping[str, _Releases]]
-    labels: Mapping[str, _Releases] = field(default_factory=dict)
+_Places = Mapping[tuple[Ref, str], str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Shipped:
-    workloads: Mapping[ObjectName, _Workload]
-    crds: Mapping[str, Mapping[_Names, _Releases]]
-    outside: Mapping[str, Mapping[ObjectName, Mapping[str, str]]]
+def _components() -> Iterator[tuple[str, Component]]:
+    """Every component of every release, with the release."""
+    for version in releases():
+        for part in load_release(version).components.values():
+            yield version, part
 
 
-@cache
-def _shipped() -> _Shipped:
-    return decode(_Shipped, load("shipped"), "shipped")
+def _by_value(found: Iterable[tuple[K, V, str]]) -> dict[K, dict[V, tuple[str, ...]]]:
+    """By place and value: the releases that have it there."""
+    told: dict[K, dict[V, tuple[str, ...]]] = {}
+    for place, value, release in found:
+        values = told.setdefault(place, {})
+        values[value] = (*values.get(value, ()), release)
+    return told
 
 
-@cache
-def shipped_images() -> Mapping[tuple[Ref, str], Mapping[str, _Releases]]:
+@cached
+def shipped_images() -> Mapping[tuple[Ref, str], Mapping[str, tuple[str, ...]]]:
     """By workload and container: each upstream image and the releases that have it."""
-    return {
-        (ref, container): images
-        for ref, workload in _shipped().workloads.items()
-        for container, images in workload.containers.items()
-    }
+    return _by_value(
+        (place, image, release) for release, part in _components() for place, image in _images(part).items()
+    )
 
 
-@cache
-def version_labels() -> Mapping[Ref, Mapping[str, _Releases]]:
+@cached
+def version_labels() -> Mapping[Ref, Mapping[str, tuple[str, ...]]]:
     """By workload: each value of its label app.kubernetes.io/version and the releases that have it."""
-    return {ref: workload.labels for ref, workload in _shipped().workloads.items() if workload.labels}
+    return _by_value((ref, label, release) for release, part in _components() for ref, label in part.labels.items())
 
 
-def crd_versions() -> Mapping[str, Mapping[frozenset[str], _Releases]]:
+@cached
+def crd_versions() -> Mapping[str, Mapping[frozenset[str], tuple[str, ...]]]:
     """By name of a CRD in which releases differ: each set of served versions and the releases that serve it."""
-    return _shipped().crds
+    found = _by_value(
+        (name, frozenset(served), release)
+        for release, part in _components()
+        for name, served in part.crds.items()
+        if served
+    )
+    return {name: versions for name, versions in found.items() if len(versions) > 1}
 
 
-@cache
-def images_of_release(release: str) -> Mapping[tuple[Ref, str], str]:
+@cached
+def images_of_release(release: str) -> _Places:
     """By workload and container: the image in that release."""
     return {
-        place: image
-        for place, images in shipped_images().items()
-        for image, releases in images.items()
-        if release in releases
+        place: image for part in load_release(release).components.values() for place, image in _images(part).items()
     }
 
 
-def images_outside(component: str, version: str) -> Mapping[tuple[Ref, str], str]:
+def images_outside(component: str, version: str) -> _Places:
     """By workload and container: the image of that version of a component outside releases, such as Volcano."""
-    return {
-        (ref, container): image.format(version=version)
-        for ref, containers in _shipped().outside[component].items()
-        for container, image in containers.items()
-    }
+    return _images(load_component(component, version))
+
+
+def _images(part: Component) -> _Places:
+    return {(ref, container): image for ref, of in part.images.items() for container, image in of.items()}

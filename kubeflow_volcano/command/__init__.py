@@ -1,1 +1,1 @@
-"""The console command `kubeflow-volcano`: one name for validators and rehearsal, which parse what follows it."""
+"""The console command `kubeflow-volcano`: one name for what validators, rehearsal and deriving do with the rest."""

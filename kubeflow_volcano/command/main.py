@@ -9,6 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 from kubeflow_volcano import __version__
+from kubeflow_volcano.deriving import cli as deriving
 from kubeflow_volcano.rehearsal import __main__ as rehearsal
 from kubeflow_volcano.text import print_what_the_terminal_can
 from kubeflow_volcano.validators.cli import commands as validators
@@ -44,6 +45,7 @@ COMMANDS: Mapping[str, Command] = {
         "write objects, events, logs and reports into one archive, without credentials",
         partial(_of_validators, "support-bundle"),
     ),
+    "catalog": Command("make the entry of a version that is not listed", deriving.main),
     "rehearsal": Command(
         "run a real Kubernetes on this machine: up, down, status, exec, logs",
         partial(rehearsal.main, program=f"{_PROGRAM} rehearsal"),

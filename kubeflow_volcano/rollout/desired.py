@@ -121,7 +121,8 @@ def render_upstream(
         raise InvalidInput(dict.fromkeys(problems))
     if not offline:
         prune(settings.cache_directory, progress)
-    return {part.name: parts.get(part.name, ()) for part in components}, tuple(sources.notes)
+    notes = (*settings.own_entries, *sources.notes)
+    return {part.name: parts.get(part.name, ()) for part in components}, notes
 
 
 @contextlib.contextmanager

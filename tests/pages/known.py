@@ -26,8 +26,8 @@ _PROGRAMS = frozenset(["$EDITOR", "base64", "cat", "cd", "cp", "date", "echo", "
 _PROGRAMS |= {".", "ansible-builder", "ansible-galaxy", "kustomize", "pip", "python3", "sed", "sha256sum"}
 _PROGRAMS |= {"podman", "skopeo", "sleep"}
 _PUNCTUATION = "();&|"
-_MADE_BY_READERS = ("mine", "new")
-"""Inventories that pages tell to make."""
+_MADE_BY_READERS = ("catalog", "mine", "new")
+"""Inventories, and the directory of entries in one, that pages tell to make."""
 INSTALLED = "~/.ansible/collections/ansible_collections/kubeflow_volcano/platform/"
 """Where ansible-galaxy installs the collection, whose files are those of the checkout."""
 _COLLECTION = "kubeflow_volcano.platform."
@@ -140,7 +140,8 @@ def _of_console_command(words: Sequence[str]) -> Iterator[str]:
     if words[0] not in COMMANDS:
         yield f"kubeflow-volcano has no command {words[0]}"
         return
-    yield from _unknown_options(("kubeflow-volcano", words[0]), words[1:])
+    inside = words[1:2] if words[0] == "catalog" else ()
+    yield from _unknown_options(("kubeflow-volcano", words[0], *inside), words[1:])
 
 
 def _subcommand(words: Sequence[str]) -> tuple[str, ...]:

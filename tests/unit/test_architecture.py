@@ -45,6 +45,7 @@ ALLOWED: Mapping[str, set[str]] = {
     "kubeflow_volcano.experiment": {"kubeflow_volcano.catalog", "kubeflow_volcano.cluster"},
     "kubeflow_volcano.hosts": {"kubeflow_volcano.catalog", "kubeflow_volcano.cluster"},
     "kubeflow_volcano.rollout": {"kubeflow_volcano.catalog", "kubeflow_volcano.cluster", "kubeflow_volcano.apply"},
+    "kubeflow_volcano.deriving": {"kubeflow_volcano.catalog", "kubeflow_volcano.cluster", "kubeflow_volcano.rollout"},
     "kubeflow_volcano.rehearsal": {"kubeflow_volcano.cluster"},
     "kubeflow_volcano.gang_demo": {
         "kubeflow_volcano.catalog",
@@ -57,7 +58,11 @@ ALLOWED: Mapping[str, set[str]] = {
         "kubeflow_volcano.experiment",
         "kubeflow_volcano.hosts",
     },
-    "kubeflow_volcano.command": {"kubeflow_volcano.rehearsal", "kubeflow_volcano.validators"},
+    "kubeflow_volcano.command": {
+        "kubeflow_volcano.deriving",
+        "kubeflow_volcano.rehearsal",
+        "kubeflow_volcano.validators",
+    },
     "plugins": {
         "kubeflow_volcano.gang_demo",
         "kubeflow_volcano.catalog",

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 
+from kubeflow_volcano.catalog import data
 from kubeflow_volcano.catalog.gangs import GANG_SCHEDULERS
 from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
 from kubeflow_volcano.catalog.read import releases
@@ -202,6 +203,9 @@ def _installation(group: argparse._ArgumentGroup) -> None:
     )
     _text(group, "--user-email", "ADDRESS", "email address of the first user")
     _text(group, "--user-namespace", "NAME", "profile of the first user")
+    group.add_argument(
+        "--catalog", type=Path, metavar="DIRECTORY", help="entries of your own beside those of the catalog"
+    )
     _flag(group, "--published-password", "upstream's published password is intended: E4 warns instead of failing")
 
 
@@ -249,11 +253,12 @@ def _repeatable(
 
 
 def options(parsed: argparse.Namespace) -> Options:
-    """The options of a run, without its cluster.
+    """The options of a run, without its cluster. From now on the catalog has the user's entries.
 
     Raises:
-        InvalidInput: a waiver has no reason, or the file with logins cannot be used.
+        InvalidInput: a waiver has no reason, or the file with logins or the user's entries cannot be used.
     """
+    data.add(parsed.catalog)
     given = {item.name: getattr(parsed, item.name) for item in fields(Options) if hasattr(parsed, item.name)}
     del given["kubeconfig"], given["context"]
     given |= {name: _words(texts) for name, texts in given.items() if isinstance(texts, list)}

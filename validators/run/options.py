@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from kubeflow_volcano.catalog import read
 from kubeflow_volcano.catalog.gangs import GANG_SCHEDULERS, VOLCANO
 from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
 from kubeflow_volcano.cluster.api.client import Cluster
@@ -214,6 +215,11 @@ def expectations_of(options: Options, cluster: Cluster | None) -> tuple[Expectat
     Raises:
         InvalidInput: the options make no sense.
     """
+    found, release_from = _expectations(options, cluster)
+    return found, "; ".join((release_from, *_own_entries(found)))
+
+
+def _expectations(options: Options, cluster: Cluster | None) -> tuple[Expectations, str]:
     asked_gang = _asked_gang(options)
     if cluster is None:
         return _expected(options, options.release), GIVEN
@@ -222,6 +228,17 @@ def expectations_of(options: Options, cluster: Cluster | None) -> tuple[Expectat
         options = replace(options, volcano_scheduler=scheduler)
     expectations, release_from = _recognised(options, asked_gang, cluster)
     return without_absent(expectations, cluster), release_from
+
+
+def _own_entries(expectations: Expectations) -> Iterator[str]:
+    """What entries of the user describe, for the report."""
+    release = read.load_release(expectations.release)
+    if release.entry:
+        yield f"described by an entry of yours, {release.entry}"
+    if VOLCANO.name in expectations.components and expectations.volcano_version:
+        volcano = read.load_component(VOLCANO.name, expectations.volcano_version)
+        if volcano.entry:
+            yield f"Volcano {volcano.version} described by an entry of yours, {volcano.entry}"
 
 
 def _recognised(options: Options, asked_gang: str, cluster: Cluster) -> tuple[Expectations, str]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 
 from kubeflow_volcano.catalog import read
+from kubeflow_volcano.catalog.data import cached
 from kubeflow_volcano.catalog.images import tables
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.catalog.model import Release
 from kubeflow_volcano.catalog.shipped import images_of_release
 
 
-@cache
+@cached
 def whole_releases() -> tuple[str, ...]:
     """The releases whose images of workloads all exist, some of them as replacements; oldest first."""
     return tuple(version for version in read.releases() if not lost_images(read.load_release(version)))

@@ -13,8 +13,11 @@ __all__ = ["fitting_plugins", "require_operator", "validate_operator", "validate
 
 
 def validate_versions(release: Release, volcano: Component, kustomize_version: str) -> Iterator[Problem]:
-    """Incompatible pairs of versions, each with the nearest compatible one."""
-    if volcano.version not in release.volcano_versions:
+    """Incompatible pairs of versions, each with the nearest compatible one.
+
+    Whoever wrote an entry of their own for a Volcano or a release decides what goes together.
+    """
+    if volcano.version not in release.volcano_versions and not volcano.entry:
         yield Problem(
             f"volcano_version is {volcano.version}, kubeflow_release is {release.version}.",
             f"a Volcano that is compatible with the release: {', '.join(release.volcano_versions)}.",

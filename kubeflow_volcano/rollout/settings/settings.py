@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from kubeflow_volcano.catalog import read
+from kubeflow_volcano.catalog import data, read
 from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, VOLCANO
 from kubeflow_volcano.catalog.model import Component, Release, Source
 from kubeflow_volcano.cluster.objects import Object
@@ -93,6 +93,7 @@ class Settings:
     """
 
     kubeconfig: Annotated[OptionalPath, Key("kubeflow_kubeconfig")]
+    catalog: Annotated[OptionalPath, Key("catalog_directory")]
     context: Annotated[OptionalText, Key("kubeflow_context")]
     release: Release
     components: tuple[Component, ...]
@@ -153,6 +154,15 @@ class Settings:
         """Those of the release and of the gang schedulers, chosen or not."""
         return *self.release.components.values(), self.volcano, self.scheduler_plugins
 
+    @property
+    def own_entries(self) -> tuple[str, ...]:
+        """A line for each chosen version that an entry of the user describes."""
+        chosen = {part.name for part in self.components}
+        own = [part for part in (self.volcano, self.local_path, self.scheduler_plugins) if part.name in chosen]
+        found = [(f"{part.title} {part.version}", part.entry) for part in own]
+        found.append((f"release {self.release.version} of Kubeflow", self.release.entry))
+        return tuple(f"{what} is described by an entry of yours, {entry}." for what, entry in found if entry)
+
     def component(self, name: str) -> Component:
         """The component of that name, chosen or not.
 
@@ -198,7 +208,7 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
     """The settings of complete variables, or every contradiction in them."""
     user, mirror = decode(UserSettings, values), decode(MirrorSettings, values)
     registry = decode(RegistrySettings, values)
-    problems = [*validate_password(user), *validate_registry(registry, mirror)]
+    problems = [*validate_password(user), *validate_registry(registry, mirror), *_add_entries(values)]
     registry = from_bundle(registry, decode(BundleSettings, values).directory)
     release = _loaded(read.load_release, "kubeflow_release", values["kubeflow_release"], problems)
     own: dict[str, Component] = {}
@@ -274,6 +284,15 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
     for item in settings.profiles:
         problems += _validate_namespace("kubeflow_profiles names", item.name, parts)
     return settings, problems
+
+
+def _add_entries(values: Mapping[str, Any]) -> Iterator[Problem]:
+    """Read the user's entries from now on; yields why that is not possible."""
+    directory = values["catalog_directory"]
+    try:
+        data.add(Path(directory).expanduser() if directory else None)
+    except InvalidInput as error:
+        yield from error.problems
 
 
 def _loaded(load: Callable[[str], T], variable: str, version: str, problems: list[Problem]) -> T | None:

@@ -35,6 +35,7 @@ __all__ = [
 PREFIXES = (
     "backup_",
     "bundle_",
+    "catalog_",
     "gang_scheduling_",
     "image_mirror_",
     "kubeflow_",

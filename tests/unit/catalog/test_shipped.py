@@ -6,7 +6,6 @@ import pytest
 
 from kubeflow_volcano.catalog import read
 from kubeflow_volcano.catalog.images.names import ImageName
-from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.catalog.operator import version_of_image
 from kubeflow_volcano.catalog.shipped import (
     crd_versions,
@@ -58,16 +57,9 @@ def test_labels_and_versions_tell_releases_apart() -> None:
         assert len(named) == len(set(named))
 
 
-@pytest.mark.parametrize(
-    ("component", "parts"),
-    [
-        ("volcano", read.load_component("volcano", "1.10.0")),
-        ("local-path", read.load_component("local-path", "0.0.30")),
-    ],
-)
-def test_what_is_outside_of_releases_has_an_image_of_its_version_for_every_workload(
-    component: str, parts: Component
-) -> None:
-    found = images_outside(component, "9.8.7")
-    assert {ref for ref, _ in found} == set(parts.workloads)
-    assert all(image.endswith(":v9.8.7") for image in found.values())
+@pytest.mark.parametrize("component", ["volcano", "local-path", "scheduler-plugins"])
+def test_what_is_outside_of_releases_has_an_image_of_its_version_for_every_workload(component: str) -> None:
+    for version in read.versions_of(component):
+        found = images_outside(component, version)
+        assert {ref for ref, _ in found} == {*read.load_component(component, version).workloads}
+        assert all(image.endswith(f":v{version}") for image in found.values())

@@ -44,7 +44,7 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
             sources[name] = str(tmp_path / f"{name}.yaml")
             Path(sources[name]).write_text(text)
         settings = replace(settings, sources=sources)
-        return settings, [replace(model, name=name, workloads=(), crds=(), webhooks=()) for name in texts]
+        return settings, [replace(model, name=name, workloads=(), crds={}, webhooks=()) for name in texts]
 
     return build
 
@@ -95,7 +95,7 @@ def test_everything_that_is_wrong_with_sources_is_told_at_once(write: Write) -> 
 
 def test_what_the_catalog_expects_and_is_not_there_is_told(write: Write) -> None:
     settings, (part,) = write({"kserve": NAMESPACE})
-    part = replace(part, workloads=(Ref("apps/v1", "Deployment", "n", "controller"),), crds=("xs.example.com",))
+    part = replace(part, workloads=(Ref("apps/v1", "Deployment", "n", "controller"),), crds={"xs.example.com": ()})
     with pytest.raises(InvalidInput) as caught:
         desired(settings, [part], silent)
     (problem,) = caught.value.problems

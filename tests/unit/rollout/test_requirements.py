@@ -1,4 +1,4 @@
-"""What the catalog says that components bring and require, against what upstream's manifests hold."""
+"""What the catalog says that components require, against what upstream's manifests hold."""
 
 from __future__ import annotations
 
@@ -7,16 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from kubeflow_volcano.catalog.images.names import ImageName
-from kubeflow_volcano.catalog.shipped import crd_versions, images_of_release, version_labels
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.desired import Parts, render_upstream
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from tests.archives import REMOTE_BASES, file_beside, needed_archive
 
-WORKLOADS = {"DaemonSet", "Deployment", "Job", "StatefulSet"}
-WEBHOOKS = {"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}
 WITHOUT_NAMESPACE: dict[str, set[tuple[str, str]]] = {
     "1.6.1": {("training-operator", "kubeflow-namespace")},
     "26.03": set(),
@@ -73,45 +69,3 @@ def test_components_require_those_whose_kinds_and_namespaces_they_use(release: t
         coming = {name, *(part.name for part in settings.requirements(settings.component(name)))}
         missing |= {(name, need) for need in needs(objects, bringers) if need not in coming}
     assert missing == WITHOUT_NAMESPACE[settings.release.version]
-
-
-@pytest.mark.upstream
-def test_the_catalog_lists_what_components_bring_and_nothing_else(release: tuple[Settings, Parts]) -> None:
-    settings, parts = release
-    for name, objects in parts.items():
-        part = settings.release.components[name]
-        refs = {Ref.of(obj) for obj in objects}
-        awaited = {Ref.of(obj) for obj in objects if obj["kind"] in WORKLOADS and obj["spec"].get("replicas") != 0}
-        assert set(part.workloads) == awaited
-        assert set(part.webhooks) == {ref for ref in refs if ref.kind in WEBHOOKS}
-        assert set(part.crds) == {ref.name for ref in refs if ref.kind == "CustomResourceDefinition"}
-        claims = {(ref.namespace, ref.name) for ref in refs if ref.kind == "PersistentVolumeClaim"}
-        assert {(claim.namespace, claim.name) for claim in part.claims} == claims
-
-
-@pytest.mark.upstream
-def test_the_catalog_knows_by_which_images_labels_and_versions_a_release_is_seen(
-    release: tuple[Settings, Parts],
-) -> None:
-    settings, parts = release
-    version = settings.release.version
-    objects = [obj for objects in parts.values() for obj in objects]
-    awaited = {ref for name in parts for ref in settings.release.components[name].workloads}
-    workloads = {Ref.of(obj): obj for obj in objects if Ref.of(obj) in awaited}
-    images = {
-        (ref, item["name"]): str(ImageName.parse(item["image"]))
-        for ref, obj in workloads.items()
-        for key in ("initContainers", "containers")
-        for item in obj["spec"]["template"]["spec"].get(key) or ()
-    }
-    assert {place: image for place, image in images_of_release(version).items() if place[0] in awaited} == images
-    labels = {
-        ref: (obj["metadata"].get("labels") or {}).get("app.kubernetes.io/version") for ref, obj in workloads.items()
-    }
-    shown = {
-        ref: value for ref, values in version_labels().items() for value, named in values.items() if version in named
-    }
-    assert {ref: value for ref, value in shown.items() if ref in awaited} == {k: v for k, v in labels.items() if v}
-    for obj in (obj for obj in objects if obj["metadata"]["name"] in crd_versions()):
-        served = frozenset(item["name"] for item in obj["spec"]["versions"] if item["served"])
-        assert version in crd_versions()[obj["metadata"]["name"]][served]

@@ -1,0 +1,204 @@
+"""`kubeflow-volcano catalog derive SOURCE`: an entry of the catalog from upstream's files.
+
+Exit codes: 0 the entry was written, 2 the source or an argument cannot be used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kubeflow_volcano.catalog import data
+from kubeflow_volcano.deriving.entry import judged_text, text_of, yaml_text
+from kubeflow_volcano.deriving.release import (
+    Derived,
+    built,
+    derive_release,
+    judgement,
+    opened,
+    remotes_of,
+    wanted_paths,
+)
+from kubeflow_volcano.deriving.single import SINGLE, changed, derive_single, kind_of, objects_of
+from kubeflow_volcano.files import write_file
+from kubeflow_volcano.foreign import read_yaml
+from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.rollout.manifests.archives import is_archive
+
+_JUDGED = ("kubernetes",)
+"""Fields of a component with one manifest that its manifest does not say."""
+
+
+class _Entry(NamedTuple):
+    """An entry that was derived: its folder and version, both parts, and what a person is told of it."""
+
+    folder: str
+    version: str
+    derived: Mapping[str, Any]
+    judged: Mapping[str, Any]
+    like: str
+    told: Sequence[str]
+
+
+def main(arguments: Sequence[str], program: str = "kubeflow-volcano catalog") -> int:
+    """Run one command; returns its exit code.
+
+    Raises:
+        SystemExit: help was printed, or an argument is wrong.
+    """
+    asked = _parser(program).parse_args(arguments)
+    try:
+        if own := _own(asked.catalog):
+            data.add(own)
+        is_release = asked.source.is_dir() or (asked.source.is_file() and is_archive(asked.source))
+        _write(_of_release(asked) if is_release else _of_manifest(asked), asked.catalog)
+    except InvalidInput as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    finally:
+        data.add(None)
+    return 0
+
+
+def _own(catalog: Path | None) -> Path | None:
+    """A directory that has entries of the user; None for one that is yet to be, and for the catalog's own."""
+    return catalog if catalog and catalog.is_dir() and catalog.resolve() != data.HOME.resolve() else None
+
+
+def _write(entry: _Entry, catalog: Path | None) -> None:
+    """Into a directory of the user, or to standard output; what to judge goes to standard error."""
+    path = catalog / entry.folder / f"{entry.version}.yaml" if catalog else None
+    if path and path.is_file():
+        judged = judged_text(path.read_text("utf-8"))
+    else:
+        judged = yaml_text(entry.judged, [f"To be judged: as in {entry.like}, which this entry was derived like."])
+    text = text_of(judged, entry.derived)
+    if path is None:
+        sys.stdout.write(text)
+    else:
+        write_file(path, text)
+        data.read(path, data.FOLDERS[entry.folder], str(path))
+    sys.stderr.writelines(f"{line}\n" for line in _told(entry, path, read_yaml(judged) or {}))
+
+
+def _told(entry: _Entry, path: Path | None, judged: Mapping[str, Any]) -> Iterator[str]:
+    yield f"{entry.folder}/{entry.version}: derived{f', in {path}' if path else ''}."
+    yield f"Compared with {entry.like}:"
+    yield from (f"  {line}" for line in entry.told or ["the same"])
+    yield "To be judged by a person:"
+    yield from (f"  {name}: {_short(value)}" for name, value in judged.items())
+
+
+def _short(value: Any) -> str:
+    text = " ".join(str(value).split())
+    return text if len(text) <= 100 else f"{text[:100]}…"  # noqa: PLR2004  a line
+
+
+def _of_manifest(asked: argparse.Namespace) -> _Entry:
+    raw, objects = objects_of(asked.source)
+    kind = kind_of(objects)
+    if kind is None:
+        raise InvalidInput(
+            Problem(
+                f"{asked.source} is the manifest of no component that has entries of its own.",
+                f"a release of Kubeflow, or the manifest of one of: {', '.join(item.title for item in SINGLE)}.",
+                "correct SOURCE.",
+            )
+        )
+    derived = derive_single(kind, raw, objects, asked.version)
+    version = derived["version"]
+    like = _like(kind.folder, asked.like, version)
+    model = data.load(f"{kind.folder}/{like}")
+    told = changed(derived, model)
+    if derived["address"] is None:
+        told.append(f"address: none, as the images are not upstream's; set {kind.folder}_source to the manifest")
+    return _Entry(kind.folder, version, derived, {name: model.get(name) for name in _JUDGED}, like, told)
+
+
+def _of_release(asked: argparse.Namespace) -> _Entry:
+    variables = {"kustomize_binary": asked.kustomize}
+    if own := _own(asked.catalog):
+        variables["catalog_directory"] = str(own)
+    given = dict(item.split("=", 1) for item in asked.remote if "=" in item)
+    with opened(asked.source) as root:
+        version = asked.version or _version_of(root)
+        like = _like("releases", asked.like, version)
+        paths = wanted_paths(root, like)
+        remotes = remotes_of(root, paths, like, given)
+        found = derive_release(root, like, built(root, paths, like, remotes, variables))
+        judged = judgement(found, version, like, remotes)
+        return _Entry("releases", version, found.record, judged, like, [*_changes(found, like)])
+
+
+def _changes(found: Derived, like: str) -> Iterator[str]:
+    model = {item["name"]: item for item in data.load(f"releases/{like}")["components"]}
+    for name in found.new:
+        yield f"{name}: new; give it the name and title that it is to have, and what it requires"
+    for name in found.gone:
+        yield f"{name}: no longer there"
+    for item in found.record["components"]:
+        if old := model.get(item["name"]):
+            for line in changed({**item, "version": ""}, {**old, "version": ""}):
+                yield f"{item['name']}: {line}"
+            if item["path"] != old["path"]:
+                yield f"{item['name']}: path {item['path']}, was {old['path']}"
+    for name, lacking in found.missing.items():
+        yield f"{name}: requires {', '.join(lacking)}, too, by the kinds and namespaces that it uses"
+
+
+def _version_of(root: Path) -> str:
+    match = re.search(r"-v?([0-9]+(?:\.[0-9]+)+(?:-[a-z0-9.]+)?)$", root.resolve().name)
+    if match:
+        return match[1]
+    raise InvalidInput(
+        Problem(f"the directory {root.name}, which has no version.", "a version.", "name it with --version VERSION.")
+    )
+
+
+def _like(folder: str, like: str, version: str) -> str:
+    """The version that judgements are taken from: the one that is named, else the newest of the catalog but this."""
+    known = [name for name in data.versions(folder) if name != version]
+    if like and like not in known:
+        raise InvalidInput(
+            Problem(f"--like {like}, which the catalog lacks.", f"one of {', '.join(known)}.", "correct --like.")
+        )
+    return like or known[-1]
+
+
+def _parser(program: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=program, description="Entries of the catalog from upstream's files.", allow_abbrev=False
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    one = commands.add_parser(
+        "derive",
+        help="make the entry of a version that is not listed",
+        description="Make the entry of a version from upstream's files. What was judged in an existing entry stays.",
+        allow_abbrev=False,
+    )
+    one.add_argument(
+        "source",
+        type=Path,
+        metavar="SOURCE",
+        help="archive or directory of a Kubeflow release, or manifest of Volcano or of the local path provisioner",
+    )
+    one.add_argument("--like", default="", metavar="VERSION", help="take judgements from it; default: the newest")
+    one.add_argument(
+        "--catalog", type=Path, metavar="DIRECTORY", help="directory to write the entry into; default: standard output"
+    )
+    one.add_argument(
+        "--version", default="", metavar="VERSION", help="name it so; default: the version of images or directory"
+    )
+    one.add_argument(
+        "--remote",
+        action="append",
+        default=[],
+        metavar="NAME=PATH",
+        help="what a release takes from elsewhere, such as argo-workflows=FILE; repeatable",
+    )
+    one.add_argument("--kustomize", default="", metavar="FILE", help="kustomize to build a release with")
+    return parser

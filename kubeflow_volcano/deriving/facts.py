@@ -1,0 +1,133 @@
+"""What the objects of a component say about it: the derived fields of its entry in the catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from kubeflow_volcano.catalog.images.names import ImageName
+from kubeflow_volcano.cluster.mesh import INJECTION, SELECTING, selector_of
+from kubeflow_volcano.cluster.objects import Object, Ref
+
+FACTS = (
+    "objects",
+    "namespaces",
+    "injected",
+    "policies",
+    "images",
+    "labels",
+    "crds",
+    "webhooks",
+    "claims",
+    "queue_fields",
+)
+"""The fields of a component that its objects say."""
+
+_WORKLOADS = ("Job", "Deployment", "StatefulSet", "DaemonSet")
+_WEBHOOKS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+_CRD = "CustomResourceDefinition"
+_CLAIM = "PersistentVolumeClaim"
+_QUEUES = "queues.scheduling.volcano.sh"
+_VERSION = "app.kubernetes.io/version"
+
+
+def facts_of(objects: Sequence[Object]) -> dict[str, Any]:
+    """The derived fields; those that would be empty are absent. Fields are described in schemas/component.json."""
+    workloads = sorted(
+        (obj for obj in objects if obj["kind"] in _WORKLOADS and obj["spec"].get("replicas") != 0),
+        key=lambda obj: (_WORKLOADS.index(obj["kind"]), _name(obj)),
+    )
+    found = {
+        "objects": len(objects),
+        "namespaces": sorted({*_namespaces(objects)}),
+        "injected": sorted(
+            obj["metadata"]["name"]
+            for obj in objects
+            if obj["kind"] == "Namespace" and (obj["metadata"].get("labels") or {}).get(INJECTION) == "enabled"
+        ),
+        "policies": sorted(_name(obj) for obj in objects if obj["kind"] in SELECTING and selector_of(obj)),
+        "images": {_name(obj): dict(_images(obj)) for obj in workloads},
+        "labels": {
+            _name(obj): str(label)
+            for obj in workloads
+            if (label := (obj["metadata"].get("labels") or {}).get(_VERSION))
+        },
+        "crds": {
+            obj["metadata"]["name"]: sorted(item["name"] for item in obj["spec"]["versions"] if item["served"])
+            for obj in sorted(objects, key=_name)
+            if obj["kind"] == _CRD
+        },
+        "webhooks": sorted(_name(obj) for obj in objects if obj["kind"] in _WEBHOOKS),
+        "claims": [_claim(obj, objects) for obj in sorted(objects, key=_name) if obj["kind"] == _CLAIM],
+        "queue_fields": _queue_fields(objects),
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def _name(obj: Object) -> str:
+    """As the catalog writes it: kind, namespace if there is one, name."""
+    ref = Ref.of(obj)
+    return f"{ref.kind} {ref.namespace}/{ref.name}" if ref.namespace else f"{ref.kind} {ref.name}"
+
+
+def _namespaces(objects: Sequence[Object]) -> Iterator[str]:
+    for obj in objects:
+        if obj["kind"] == "Namespace":
+            yield obj["metadata"]["name"]
+        elif space := obj["metadata"].get("namespace"):
+            yield space
+
+
+def _pod(workload: Object) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = workload["spec"]["template"]["spec"]
+    return found
+
+
+def _images(workload: Object) -> Iterator[tuple[str, str]]:
+    pod = _pod(workload)
+    for item in (*(pod.get("initContainers") or ()), *pod["containers"]):
+        yield item["name"], str(ImageName.parse(item["image"]) or item["image"])
+
+
+def _claim(claim: Object, objects: Sequence[Object]) -> dict[str, Any]:
+    """A claim and the identity of the workload that mounts it; a container outranks its pod."""
+    ref = Ref.of(claim)
+    found: dict[str, Any] = {
+        "namespace": ref.namespace,
+        "name": ref.name,
+        "size": claim["spec"]["resources"]["requests"]["storage"],
+    }
+    for obj in objects:
+        if obj["kind"] not in _WORKLOADS or Ref.of(obj).namespace != ref.namespace:
+            continue
+        pod = _pod(obj)
+        volumes = {
+            item["name"]
+            for item in pod.get("volumes") or ()
+            if (item.get("persistentVolumeClaim") or {}).get("claimName") == ref.name
+        }
+        for container in pod["containers"]:
+            if volumes & {mount["name"] for mount in container.get("volumeMounts") or ()}:
+                of_pod = pod.get("securityContext") or {}
+                both = of_pod | (container.get("securityContext") or {})
+                return found | {
+                    "consumer": _name(obj),
+                    "run_as_user": both.get("runAsUser"),
+                    "run_as_group": both.get("runAsGroup"),
+                    "fs_group": of_pod.get("fsGroup"),
+                }
+    return found | {"consumer": "", "run_as_user": None, "run_as_group": None, "fs_group": None}
+
+
+def _queue_fields(objects: Sequence[Object]) -> list[str]:
+    """Of Volcano: the fields of its queues, from the schema of their CRD."""
+    return sorted(
+        {
+            name
+            for obj in objects
+            if obj["kind"] == _CRD and obj["metadata"]["name"] == _QUEUES
+            for version in obj["spec"]["versions"]
+            if version["served"]
+            for name in version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+        }
+    )
