@@ -15,6 +15,7 @@ import math
 import ssl
 import time
 import urllib.request
+from http import HTTPStatus
 from http.client import HTTPMessage
 from typing import IO, Any
 from urllib.parse import urlsplit
@@ -93,9 +94,16 @@ class Answer(http.client.HTTPResponse):
         return self._incoming.seconds_left
 
     def begin(self) -> None:
-        """Read the status line and the headers."""
+        """Read the status line and the headers.
+
+        What follows a switch to another protocol is read as a body until the connection ends, but has no time of its
+        own: such an exchange ends with its timeout.
+        """
         super().begin()
-        self._incoming.in_body = True
+        if self.status == HTTPStatus.SWITCHING_PROTOCOLS:
+            self.length = None
+        else:
+            self._incoming.in_body = True
 
 
 class Timely:

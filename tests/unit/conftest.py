@@ -22,6 +22,7 @@ from tests.kustomize_tool import kustomize_of
 from tests.places import UPSTREAM
 from tests.samples.images import GONE
 from tests.unit.confined import confined, free
+from tests.unit.dribbling import SWITCHED
 
 DISCOVERY: dict[str, list[tuple[str, str, bool]]] = {
     "/api/v1": [
@@ -57,6 +58,8 @@ class Answer:
     lines: list[Any] | None = None
     hold: float = 0.0
     cut: bool = False
+    frames: bytes | None = None
+    """A switch to websockets with these frames; with `hold` after what the client sends first."""
 
 
 def status(code: int, reason: str, message: str, **headers: str) -> Answer:
@@ -72,6 +75,7 @@ class FakeApi:
     url: str = ""
     requests: list[Request] = field(default_factory=list)
     kubeconfig: Path = Path()
+    sent: bytes = b""
     stop: threading.Event = field(default_factory=threading.Event)
     _answers: dict[tuple[str, str], list[Answer | Callable[[Request], Answer]]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -118,6 +122,14 @@ def kubeconfig(server: str, user: Any) -> dict[str, Any]:
     }
 
 
+def _switch(handler: BaseHTTPRequestHandler, api: FakeApi, answer: Answer) -> None:
+    handler.wfile.write(SWITCHED)
+    if answer.hold:
+        api.sent += handler.rfile.read1()  # type: ignore[attr-defined]
+    handler.wfile.write(answer.frames or b"")
+    handler.close_connection = True
+
+
 def _handler(api: FakeApi) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -145,6 +157,9 @@ def _handler(api: FakeApi) -> type[BaseHTTPRequestHandler]:
                 return
             if answer.lines is not None:
                 self._stream(answer)
+                return
+            if answer.frames is not None:
+                _switch(self, api, answer)
                 return
             text = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
             self.send_response(answer.status)

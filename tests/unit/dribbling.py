@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from itertools import chain, repeat
 
-__all__ = ["DRIBBLES", "dribbling"]
+__all__ = ["DRIBBLES", "FRAMES", "SWITCHED", "dribbling", "frame"]
 
 _HEAD = b"HTTP/1.1 200 OK\r\n"
 _CHUNKED = _HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -26,6 +26,28 @@ DRIBBLES: dict[str, tuple[bytes, bytes]] = {
     "nothing": (b"", b""),
 }
 """What is sent at once, and what over and over."""
+
+
+def frame(payload: bytes, opcode: int = 2) -> bytes:
+    """A frame of a server, the only one of its message (RFC 6455, 5.2)."""
+    return bytes([0x80 | opcode, 126]) + len(payload).to_bytes(2, "big") + payload
+
+
+SWITCHED = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+_FIRST = frame(b"\x00\x90\x1f") + frame(b"\x01\x90\x1f")
+_LONG = b"\x82\x7f" + (1 << 40).to_bytes(8, "big")
+FRAMES: dict[str, tuple[bytes, bytes]] = {
+    **{kind: DRIBBLES[kind] for kind in ("status line", "headers", "more headers", "1xx", "nothing")},
+    "not switched": DRIBBLES["body"],
+    "no frame": (SWITCHED, b""),
+    "header of a frame": (SWITCHED + _FIRST + b"\x82\x7f\x00", b""),
+    "payload of a frame": (SWITCHED + _FIRST + _LONG, b"\x01"),
+    "a frame without end": (SWITCHED + _FIRST + _LONG, bytes(1 << 20)),
+    "small frames": (SWITCHED + _FIRST, frame(b"\x00a")),
+    "pings": (SWITCHED + _FIRST, frame(b"", 9)),
+    "pieces of a message": (SWITCHED + _FIRST + b"\x02\x02\x00a", b"\x00\x01a"),
+}
+"""The same, for websockets."""
 
 
 @contextlib.contextmanager

@@ -19,6 +19,8 @@ from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.cluster.api import connection, credentials, plugins
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.pods.exec import execute
+from kubeflow_volcano.cluster.pods.port_forward import PortForward, port_forward
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.exchange import opener
 from kubeflow_volcano.problems import InvalidInput, Unreachable
@@ -27,16 +29,16 @@ from kubeflow_volcano.rollout.images.registry.client import Registry
 from kubeflow_volcano.rollout.manifests import downloads
 from kubeflow_volcano.validators.probes.network.browser import Browser, NoAnswerError, Request
 from tests.unit.conftest import kubeconfig
-from tests.unit.dribbling import DRIBBLES, dribbling
+from tests.unit.dribbling import DRIBBLES, FRAMES, dribbling
 
-SECONDS, SLACK = 0.3, 2.0
+SECONDS, SLACK = 0.3, 5.0
 SOME = ("headers", "size of a chunk", "body")
 
 
 @contextlib.contextmanager
 def soon(kind: str) -> Iterator[str]:
     """A server that dribbles; what asks it must end long before the server does, which takes 10 s."""
-    with dribbling(*DRIBBLES[kind]) as address:
+    with dribbling(*({**DRIBBLES, **FRAMES}[kind])) as address:
         started = time.monotonic()
         yield address
         assert time.monotonic() - started < SLACK
@@ -73,6 +75,28 @@ def test_an_api_server(kind: str, api: Any, monkeypatch: pytest.MonkeyPatch) -> 
         cluster = Cluster(lambda: credentials.load(api.kubeconfig, None, ""), "", "")
         with pytest.raises(ApiError):
             cluster.request("GET", "/version", deadline=Deadline(0.1))
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_a_command_in_a_container(kind: str, api: Any) -> None:
+    with soon(kind) as api.url:
+        api.write_kubeconfig("token")
+        cluster = Cluster(lambda: credentials.load(api.kubeconfig, None, ""), "", "")
+        with pytest.raises(ApiError):
+            execute(cluster, "a", "b", "c", ["id"], seconds=SECONDS)
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_a_page_through_a_port_forward(kind: str, api: Any) -> None:
+    with soon(kind) as api.url:
+        api.write_kubeconfig("token")
+        cluster = Cluster(lambda: credentials.load(api.kubeconfig, None, ""), "", "")
+
+        def connect(seconds: float) -> PortForward:
+            return port_forward(cluster, "a", "b", 80, seconds=seconds)
+
+        with pytest.raises((ApiError, NoAnswerError)):
+            Browser("http://gateway/", Deadline(SECONDS), connect).open(Request("http://gateway/"))
 
 
 def expired_token(address: str) -> dict[str, Any]:

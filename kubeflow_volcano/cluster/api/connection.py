@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import random
 import re
+import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
@@ -29,7 +31,8 @@ BRIEF_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1, 
 TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
 """Accept headers: the whole object, its metadata only, a list of metadata only, and a list as kubectl prints it."""
 
-_CONNECT_SECONDS = 5.0
+_CONNECT_SECONDS = _LATE_SECONDS = 5.0
+_LEAST_SECONDS = 0.01
 _READ_SECONDS = 35.0  # above the server's own timeout of mutating requests (34 s), so that its answer arrives
 _RETRY_SECONDS = 60.0
 _LAST_TRY_SECONDS = 5.0
@@ -129,7 +132,32 @@ class Connection:
 
     def stream(self, path: str, query: Mapping[str, str], deadline: Deadline) -> urllib3.BaseHTTPResponse:
         """Open a response and leave its body unread (watches). The caller closes it."""
-        return self._authorised("GET", path, deadline, query=query, stream=True)
+        return self._authorised("GET", path, deadline, query=query, late=_LATE_SECONDS)
+
+    def switched(self, path: str, query: Sequence[tuple[str, str]], protocol: str, seconds: float) -> Any:
+        """Turn a connection into a websocket (RFC 6455, 4.1), and leave its frames unread. The caller closes it.
+
+        The whole exchange ends in `seconds`.
+
+        Raises:
+            ApiError: as for `text`, or the server did not switch.
+        """
+        headers = {
+            "Connection": "Upgrade",
+            "Upgrade": "websocket",
+            "Sec-WebSocket-Version": "13",
+            "Sec-WebSocket-Key": base64.b64encode(secrets.token_bytes(16)).decode(),
+            "Sec-WebSocket-Protocol": protocol,
+        }
+        answer = self._authorised("GET", path, Deadline(seconds), query=query, more=headers, late=0.0)
+        if answer.status != HTTPStatus.SWITCHING_PROTOCOLS:
+            answer.close()
+            raise ApiError(
+                answer.status,
+                "NotSwitched",
+                f"{self._credentials.endpoint}, or a proxy before it, serves no websockets",
+            )
+        return answer
 
     def text(self, path: str, query: Mapping[str, str], deadline: Deadline, *, most: int) -> str:
         """The beginning of an answer that is text, such as a log; `most` bytes of it.
@@ -165,26 +193,29 @@ class Connection:
         path: str,
         deadline: Deadline,
         *,
-        query: Mapping[str, str] | None,
+        query: Mapping[str, str] | Sequence[tuple[str, str]] | None,
         body: Any = None,
         content_type: str = "",
         accept: str = WHOLE,
-        stream: bool = False,
+        more: Mapping[str, str] = {},
+        late: float | None = None,
     ) -> urllib3.BaseHTTPResponse:
-        headers = {"Accept": accept, "User-Agent": self._user_agent, **credentials.headers()}
+        """`late`: the caller reads the body, which may end so many seconds after the deadline."""
+        headers = {"Accept": accept, "User-Agent": self._user_agent, **more, **credentials.headers()}
         if body is not None:
             headers["Content-Type"] = content_type
         url = credentials.server + path + (f"?{urlencode(query)}" if query else "")
-        read = deadline.remaining + _CONNECT_SECONDS if stream else min(_READ_SECONDS, deadline.remaining + 1)
+        read = min(_READ_SECONDS, deadline.remaining + 1) if late is None else deadline.remaining + late
         with self._answering():
             response = credentials.pool.request(
                 method,
                 url,
                 body=None if body is None else json.dumps(body, separators=(",", ":")).encode(),
                 headers=headers,
-                timeout=urllib3.Timeout(connect=_CONNECT_SECONDS, read=read),
+                timeout=urllib3.Timeout(connect=_CONNECT_SECONDS, read=max(_LEAST_SECONDS, read)),
                 retries=False,
-                preload_content=not stream,
+                preload_content=late is None,
+                enforce_content_length=not more,  # what follows a switch is no content
             )
             refused = response.data if response.status >= HTTPStatus.MULTIPLE_CHOICES else None
         if refused is not None:

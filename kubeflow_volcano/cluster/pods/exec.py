@@ -1,21 +1,21 @@
-"""Exec: commands in running containers, over the websocket of the client library."""
+"""Exec: commands in running containers, over a websocket."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import websocket
-from kubernetes.stream import ws_client
 
 from kubeflow_volcano.cluster.api.connection import Connection
-from kubeflow_volcano.cluster.api.errors import ApiError, from_response
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.pods.frames import Frames
+from kubeflow_volcano.decode import decode
 from kubeflow_volcano.foreign import read_json
 
 __all__ = ["ExecResult", "execute"]
 
-_CONNECT_SECONDS = 10.0
+_STATUS = 3
+"""The channel of how the command ended (apimachinery, util/remotecommand); output and errors come on others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,24 @@ class ExecResult:
 
     code: int | None
     output: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Cause:
+    reason: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Details:
+    causes: tuple[_Cause, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    status: str
+    message: str = "no message"
+    details: _Details = _Details()
 
 
 def execute(
@@ -35,38 +53,25 @@ def execute(
         ApiError: exec is forbidden, the server does not answer, or the command takes longer than `seconds`.
     """
     words = [("container", container), ("stdout", "true"), ("stderr", "true"), *(("command", word) for word in command)]
-    credentials = cluster.credentials
-    path = f"{credentials.server}/api/v1/namespaces/{namespace}/pods/{pod}/exec"
-    websocket.setdefaulttimeout(_CONNECT_SECONDS)  # the library has no other timeout for connecting
-    try:
-        url = ws_client.get_websocket_url(path, words)
-        client = ws_client.WSClient(credentials.config, url, credentials.headers(), capture_all=True)
+    said: defaultdict[bool, bytes] = defaultdict(bytes)
+    with Frames(cluster, f"/api/v1/namespaces/{namespace}/pods/{pod}/exec", words, seconds) as frames:
         try:
-            client.run_forever(timeout=seconds)
-            if client.is_open():
-                raise ApiError(0, "NoEnd", f"the command did not end within {seconds:.0f} s")
-            status, output = client.read_channel(ws_client.ERROR_CHANNEL), client.read_all()
-        finally:
-            client.close()
-            client.sock.shutdown()  # close() leaves the socket open if the server closed first
-    except websocket.WebSocketBadStatusException as error:
-        body = error.resp_body or b""
-        raise from_response(error.status_code, error.resp_headers or {}, body) from error
-    except (websocket.WebSocketException, OSError) as error:
-        raise ApiError(0, "NoAnswer", f"no answer from {credentials.endpoint} ({error})") from error
-    return _result(status, output)
+            while message := frames.receive():
+                said[message[0] == _STATUS] += message[1:]
+        except TimeoutError as error:
+            raise ApiError(0, "NoEnd", f"the command did not end within {seconds:.0f} s") from error
+        except OSError as error:
+            raise ApiError(0, "NoAnswer", f"no answer from {cluster.credentials.endpoint} ({error})") from error
+    return _result(said[True].decode("utf-8", "replace"), said[False].decode("utf-8", "replace"))
 
 
 def _result(text: str, output: str) -> ExecResult:
     """Parse the status at the end of the stream (apimachinery, util/remotecommand: NonZeroExitCode)."""
     try:
-        status: Any = read_json(text)
+        status = decode(_Ending, read_json(text))
     except ValueError as error:
         raise ApiError(0, "NoAnswer", "the connection closed before the command ended") from error
-    if status.get("status") == "Success":
+    if status.status == "Success":
         return ExecResult(0, output)
-    causes = (status.get("details") or {}).get("causes") or ()
-    code = next((item["message"] for item in causes if item.get("reason") == "ExitCode"), None)
-    if code is not None:
-        return ExecResult(int(code), output)
-    return ExecResult(None, str(status.get("message", "no message")))
+    code = next((item.message for item in status.details.causes if item.reason == "ExitCode"), "")
+    return ExecResult(int(code), output) if code.isdecimal() else ExecResult(None, status.message)
