@@ -2,20 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kubeflow_volcano.ref import Ref, group_of
 
-__all__ = ["Object", "Ref", "conditions", "group_of", "has_ended", "last_seen", "named"]
+__all__ = [
+    "Object",
+    "Ref",
+    "conditions",
+    "group_of",
+    "has_ended",
+    "last_seen",
+    "mappings_in",
+    "named",
+    "pod_specs",
+]
 
 Object = dict[str, Any]
 """One Kubernetes object as parsed from YAML or JSON."""
 
+_NUMBERS = {"observedGeneration": int}
+"""The type of those fields of conditions that are no texts."""
+
 
 def conditions(obj: Object) -> dict[str, Object]:
-    """The status conditions of `obj` by type; empty if there are none yet."""
-    return {item["type"]: item for item in obj.get("status", {}).get("conditions") or ()}
+    """The status conditions of `obj` by type, with their texts; empty if there are none yet.
+
+    The fields are those of metav1.Condition. What has another shape is none: a CRD may say nothing of its status, and
+    Volcano's jobs keep a history without types under that name.
+    """
+    status = obj.get("status")
+    found = status.get("conditions") if isinstance(status, dict) else None
+    return {
+        item["type"]: {key: value for key, value in item.items() if isinstance(value, _NUMBERS.get(key, str))}
+        for item in (found if isinstance(found, list) else ())
+        if isinstance(item, dict) and isinstance(item.get("type"), str)
+    }
+
+
+def mappings_in(value: Any) -> Iterator[Object]:
+    """Every mapping in a value, itself first."""
+    if isinstance(value, dict):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from mappings_in(inner)
+
+
+def pod_specs(obj: Object) -> Iterator[Object]:
+    """The specs of all pods in an object, templates in jobs included."""
+    return (item for item in mappings_in(obj) if isinstance(item.get("containers"), list))
 
 
 def has_ended(pod: Object) -> bool:

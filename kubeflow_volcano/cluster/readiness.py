@@ -287,10 +287,8 @@ def _profile(obj: Object) -> _Answer:
     """By the finalizer that the profile controller (v1.6.1 to v2.0.0) adds after namespace, bindings and quota."""
     if "profile-finalizer" in (obj["metadata"].get("finalizers") or ()):
         return State.READY, "Reconciled", "has its namespace"
-    failed = [item for item in (obj.get("status") or {}).get("conditions") or () if item.get("type") == "Failed"]
-    if failed:
-        message = failed[-1].get("message", "")
-        return State.FAILED, "ProfileFailed", f"is refused by its controller: {message}"
+    if failed := conditions(obj).get("Failed"):
+        return State.FAILED, "ProfileFailed", f"is refused by its controller: {failed.get('message', '')}"
     return State.WAIT, "NoNamespace", "waits for the profile controller, which makes its namespace"
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from kubeflow_volcano.cluster.objects import Object, conditions
+from kubeflow_volcano.cluster.objects import Object, conditions, mappings_in, pod_specs
 from kubeflow_volcano.cluster.pods.quantities import quantity
 from kubeflow_volcano.cluster.pods.taints import Setter, blocking, setter_of
 
@@ -70,21 +70,9 @@ def fitted(obj: Object, within: Bounds, tolerated: Iterable[Mapping[str, str]] =
     return obj
 
 
-def _mappings(value: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(value, dict):
-        yield value
-    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        yield from _mappings(inner)
-
-
-def pod_specs(obj: Object) -> Iterator[dict[str, Any]]:
-    """The specs of all pods in an object, templates in jobs included."""
-    return (item for item in _mappings(obj) if isinstance(item.get("containers"), list))
-
-
 def _resources(obj: Object) -> Iterator[dict[str, Any]]:
     """Everything with requests: containers, claims, the nodes of a TrainJob."""
-    return (item for item in _mappings(obj) if isinstance(item.get("requests"), dict))
+    return (item for item in mappings_in(obj) if isinstance(item.get("requests"), dict))
 
 
 def _fit(resources: dict[str, Any], within: Bounds) -> None:

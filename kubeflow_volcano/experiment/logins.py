@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import copy
 
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, pod_specs
 from kubeflow_volcano.cluster.pods.pull_secrets import refer
-from kubeflow_volcano.experiment.fitting import pod_specs
 
 __all__ = ["with_pull_secret"]
 

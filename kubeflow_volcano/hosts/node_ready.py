@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 
@@ -121,8 +121,8 @@ def wait_until_ready(cluster: Cluster, name: str, since: float, seconds: float) 
 
 
 def _condition(node: Object) -> str:
-    ready = [item for item in node.get("status", {}).get("conditions", []) if item.get("type") == "Ready"]
+    ready = conditions(node).get("Ready")
     if not ready:
         return "it has no condition Ready"
-    status, message = ready[0].get("status"), ready[0].get("message") or ready[0].get("reason", "")
+    status, message = ready.get("status"), ready.get("message") or ready.get("reason", "")
     return "" if status == "True" else f"its condition Ready is {status} ({message})"

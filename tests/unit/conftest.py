@@ -125,7 +125,7 @@ def kubeconfig(server: str, user: Any) -> dict[str, Any]:
 def _switch(handler: BaseHTTPRequestHandler, api: FakeApi, answer: Answer) -> None:
     handler.wfile.write(SWITCHED)
     if answer.hold:
-        api.sent += handler.rfile.read1()  # type: ignore[attr-defined]
+        api.sent += handler.rfile.read1()
     handler.wfile.write(answer.frames or b"")
     handler.close_connection = True
 
@@ -182,7 +182,7 @@ def _handler(api: FakeApi) -> type[BaseHTTPRequestHandler]:
                 self.wfile.write(b"0\r\n\r\n")
             self.close_connection = True
 
-        do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve  # noqa: N815  the base class looks for these names
+        do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = _serve  # noqa: N815  the base class looks for these names
 
     return Handler
 

@@ -6,8 +6,11 @@ One value of a good object is replaced, at a place that a seed draws; a failure 
 from __future__ import annotations
 
 import copy
+import datetime as dt
+import hashlib
 import itertools
 import json
+import math
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -17,18 +20,24 @@ from typing import Any
 import pytest
 import yaml
 
+from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.discovery import Resource
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.cluster.ownership import owner_of
 from kubeflow_volcano.hosts.facts import Host
-from kubeflow_volcano.problems import ProblemsError
+from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.backup import files as backups
 from kubeflow_volcano.rollout.backup.admitted import Platform, access_given, refused
 from kubeflow_volcano.rollout.backup.selection import has_ended, sendable, stage_of, why_left_out
 from kubeflow_volcano.rollout.bundle import contents
+from kubeflow_volcano.rollout.bundle.sums import Summing
+from kubeflow_volcano.rollout.images.registry.client import Registry
+from kubeflow_volcano.rollout.packing.layout import StoredImage
+from kubeflow_volcano.rollout.patches.own import overruled, with_own_patches
+from kubeflow_volcano.rollout.settings.settings import parse
 from kubeflow_volcano.rollout.state.inventory import read_inventory
 from kubeflow_volcano.rollout.state.ledger import expected_seconds, has_ended_well, recorded_releases
 from kubeflow_volcano.validators.checks import CHECKS
@@ -42,6 +51,8 @@ from kubeflow_volcano.validators.run.judging import Judging
 from tests.recorded.recording import clusters, load
 from tests.samples import hosts, jobs
 from tests.samples.facts import NOW, node
+from tests.unit.dribbling import dribbling
+from tests.unit.rollout.patches.test_own import OBJECTS
 
 SEED = 33
 DEEP: Any = "x"
@@ -231,3 +242,146 @@ def test_the_records_of_roll_outs(draw: Draw) -> None:
         cluster = Literal(*({"apiVersion": "v1", "kind": "ConfigMap", **item} for item in (ledger, objects)))
         recorded_releases(cluster), expected_seconds(cluster, ["one"], quiet=False), has_ended_well(cluster, ["one"])
         read_inventory(cluster)
+
+
+CONDITIONS: tuple[Any, ...] = (
+    *(odd for odd in ODD if odd is not DEEP),
+    *(
+        [{**condition, "type": "Ready"}]
+        for condition in ({}, {"status": []}, {"message": 7}, {"lastTransitionTime": 5})
+    ),
+    [{"type": []}],
+)
+
+
+@pytest.mark.parametrize("odd", CONDITIONS, ids=str)
+def test_conditions_of_another_shape_are_none(odd: Any) -> None:
+    """Whatever kind keeps them: no check breaks."""
+    for name in clusters()[::6]:
+        found = load(name)
+        objects = {
+            kind: tuple(item | {"status": {**(item.get("status") or {}), "conditions": odd}} for item in items)
+            for kind, items in found.objects.items()
+        }
+        judging = Judging(CHECKS, {}, silent)
+        judging.judge(replace(found, objects=objects))
+        assert not [item for item in judging.results() if item.outcome.reason == "CheckBroke"]
+
+
+STATUS_LINES = ("200 OK", "302 Found", "401 Unauthorized", "404 Not Found", "429 Too Many Requests", "999 ", "abc", "")
+HEADERS = (
+    "Content-Length",
+    "Retry-After",
+    "Docker-Content-Digest",
+    "WWW-Authenticate",
+    "Location",
+    "Transfer-Encoding",
+)
+VALUES = (
+    "",
+    "x",
+    "-1",
+    "nan",
+    "1e999",
+    "9" * 400,
+    "\x1b[2J",
+    "http://[",
+    "http://127.0.0.1:99999/",
+    "chunked",
+    "a,b;c=",
+)
+CHALLENGES = ('Bearer realm="{}"', 'Bearer realm="', "Bearer", 'Basic realm="{}"', 'bearer realm="{}",service=""')
+
+
+@pytest.mark.parametrize("line", STATUS_LINES)
+def test_answers_of_a_registry(line: str) -> None:
+    rng = random.Random(f"{SEED} {line}")  # noqa: S311  no secret
+    for header, value in rng.sample([*itertools.product(HEADERS, VALUES)], 15):
+        shown = CHALLENGES[len(value) % len(CHALLENGES)].format(value) if header == "WWW-Authenticate" else value
+        with dribbling(f"HTTP/1.1 {line}\r\n{header}: {shown}\r\n\r\n".encode(), b"", most=0) as address:
+            image = ImageName.parse(f"{address.removeprefix('http://')}/a/b:1")
+            assert image
+            answer = Registry(None, timeout_seconds=2).head(image)
+        assert answer.why
+        assert answer.digest == ""
+        assert 0 <= answer.retry_after < math.inf
+
+
+@pytest.mark.parametrize(
+    "body", [*(json.dumps(odd).encode() for odd in ODD), b"\xff", b"[" * 5000, b'{"token": "a\\nb"}', b'{"token": []}']
+)
+def test_answers_of_a_token_service(api: Any, body: bytes) -> None:
+    challenge = {"WWW-Authenticate": f'Bearer realm="{api.url}/token"'}
+    api.on("HEAD", "/v2/a/b/manifests/1", api.reply(401, b"", challenge))
+    api.on("GET", "/token", api.reply(body=body))
+    image = ImageName.parse(f"{api.url.removeprefix('http://')}/a/b:1")
+    assert image
+    assert Registry(None).head(image).status in {0, 401}
+
+
+def test_images_in_directories(draw: Draw, tmp_path: Path) -> None:
+    def stored(value: Any) -> str:
+        content = json.dumps(value).encode()
+        total = hashlib.sha256(content).hexdigest()
+        (tmp_path / f"{total}.manifest.json").write_bytes(content)
+        (tmp_path / total).write_bytes(content)
+        return f"sha256:{total}"
+
+    (tmp_path / "version").write_text("Directory Transport Version: 1.1\n")
+    for _ in range(20):
+        config = {"digest": stored(draw({"architecture": "arm64", "config": {}}))}
+        layers = [{"digest": stored("layer")}]
+        manifest = {"digest": stored(draw({"config": config, "layers": layers})), "platform": {"architecture": "arm64"}}
+        for top in ({"config": config, "layers": layers}, {"manifests": [manifest, manifest]}):
+            (tmp_path / "manifest.json").write_text(json.dumps(draw(top)))
+            image = StoredImage(tmp_path)
+            assert image.damage(Summing(silent))
+            assert all(isinstance(item, str) for item in image.architectures())
+
+
+PATCHES: tuple[Any, ...] = (
+    {"metadata": []},
+    {"metadata": "x"},
+    {"metadata": {"labels": {"since": dt.date(2026, 1, 1)}}},
+    {"metadata": {1: 2, None: "x"}},
+    {"metadata": {"annotations": {"a": float("nan")}}},
+    {"spec": {"template": DEEP}},
+    {"$patch": "delete"},
+    {"$patch": "x"},
+    {"data": {"a": b"x"}},
+    [{"op": "move", "path": "/data/a", "from": 7}],
+    [{"op": "add", "path": "/x/y/z", "value": None}],
+    [{"op": "remove", "path": "/metadata/name"}],
+    [{"op": "replace", "path": "/kind", "value": ["x"]}],
+)
+
+
+def own_patches(kustomize: Path, cache: Path, patches: Any) -> None:
+    """Merged, or refused with a reason."""
+    problems: list[Problem] = []
+    try:
+        parsed = parse({"kubeflow_profile": "full", "kubeflow_patches": {"katib": patches}})
+        settings = replace(parsed, kustomize=kustomize, own_kustomize=True, cache_directory=cache)
+        after = with_own_patches("katib", OBJECTS, settings, silent)
+        problems += overruled("katib", settings, after, OBJECTS)
+        assert len(after) == len(OBJECTS)
+    except ProblemsError as error:
+        problems += error.problems
+    assert all(problem.found and problem.todo for problem in problems)
+
+
+@pytest.mark.parametrize("patch", PATCHES, ids=repr)
+@pytest.mark.parametrize("name", ["katib.config", "katib-ui"])
+def test_patches_of_an_inventory(kustomize: Path, tmp_path: Path, name: str, patch: Any) -> None:
+    kind = "ConfigMap" if "." in name else "Deployment"
+    own_patches(kustomize, tmp_path, [{"target": {"kind": kind, "name": name}, "patch": patch}])
+
+
+def test_patches_of_an_inventory_with_odd_values(kustomize: Path, draw: Draw, tmp_path: Path) -> None:
+    target = {"kind": "Deployment", "name": "katib-ui", "namespace": "kubeflow"}
+    merged = {"metadata": {"labels": {"a": "b"}}, "spec": {"template": {"spec": {"containers": [{"name": "ui"}]}}}}
+    step = {"op": "add", "path": "/metadata/labels/b", "value": "c"}
+    for _ in range(8):
+        own_patches(
+            kustomize, tmp_path, draw([{"target": target, "patch": merged}, {"target": target, "patch": [step]}])
+        )

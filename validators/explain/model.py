@@ -159,7 +159,7 @@ class Situation:
     @property
     def end(self) -> tuple[State, str] | None:
         """How the job ended, and the message about it; None while it has not."""
-        for kind, condition in conditions(self.obj).items() if _has_conditions(self.obj) else ():
+        for kind, condition in conditions(self.obj).items():
             if kind in _ENDS and condition.get("status") == "True":
                 return _ENDS[kind], str(condition.get("message") or condition.get("reason") or "no message")
         status = self.obj.get("status") or {}
@@ -236,11 +236,6 @@ def is_for_single_pods(group: Object) -> bool:
     """
     name = str(group["metadata"]["name"])
     return name.startswith(_FOR_SINGLE_PODS) and bool(group["metadata"].get("ownerReferences"))
-
-
-def _has_conditions(obj: Object) -> bool:
-    """Whether status.conditions has types; Volcano's jobs keep a history under that name."""
-    return all("type" in item for item in (obj.get("status") or {}).get("conditions") or ())
 
 
 def finding(

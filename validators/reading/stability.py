@@ -9,7 +9,7 @@ from typing import Self
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.metadata import RUN_LABEL
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.cluster.readiness import State, assess_pod
 from kubeflow_volcano.cluster.watch.observer import Change, Observer, Subject
 from kubeflow_volcano.deadline import Deadline
@@ -128,8 +128,8 @@ def _ref(pod: Object) -> Ref:
 
 def _ready(pod: Object) -> Object | None:
     """The pod's condition Ready where it is true."""
-    entries = pod.get("status", {}).get("conditions") or ()
-    return next((item for item in entries if item["type"] == "Ready" and item["status"] == "True"), None)
+    found = conditions(pod).get("Ready", {})
+    return found if found.get("status") == "True" else None
 
 
 def _turned(before: Object, now: Object) -> bool:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.metadata import RUN_LABEL
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, pod_specs
 from kubeflow_volcano.deadline import Deadline
 
 __all__ = ["WEBHOOKS", "denied_elsewhere", "denier", "look_at"]
@@ -64,7 +63,7 @@ def denied_elsewhere(cluster: Cluster, obj: Object, text: str) -> tuple[str, ...
     # Volcano's own webhooks deny a pod whose group is in another namespace.
     if wanted is None or wanted.name.endswith("volcano.sh") or not obj["metadata"].get("namespace"):
         return ()
-    if not all(map(_is_ordinary, _pod_specs(obj))):
+    if not all(map(_is_ordinary, pod_specs(obj))):
         return ()
     deadline, denied = Deadline(_SECONDS), []
     try:
@@ -123,18 +122,6 @@ def _ordinary(cluster: Cluster, own: str) -> Iterator[str]:
     names = [meta for meta in spaces if meta["name"] != own and not meta["name"].startswith(_SYSTEM)]
     names.sort(key=lambda meta: ((meta.get("labels") or {}).get("app.kubernetes.io/part-of") != _PROFILE, meta["name"]))
     return (meta["name"] for meta in names)
-
-
-def _pod_specs(value: Any) -> Iterator[Object]:
-    """The specs of pods and pod templates in an object."""
-    if isinstance(value, dict):
-        if isinstance(value.get("containers"), list):
-            yield value
-        for inner in value.values():
-            yield from _pod_specs(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _pod_specs(inner)
 
 
 def _is_ordinary(spec: Object) -> bool:

@@ -26,8 +26,8 @@ class Frames:
         Raises:
             ApiError: the server refuses it, or does not answer.
         """
-        self._websocket = websocket.WebSocket(skip_utf8_validation=True)
-        self._websocket.sock = _Wire(cluster.switched(path, query, _PROTOCOL, seconds))  # type: ignore[assignment]
+        self._websocket: Any = websocket.WebSocket(skip_utf8_validation=True)
+        self._websocket.sock = _Wire(cluster.switched(path, query, _PROTOCOL, seconds))
         self._websocket.connected = True
 
     def __enter__(self) -> Self:

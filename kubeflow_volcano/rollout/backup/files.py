@@ -58,10 +58,7 @@ _OBJECT = Draft202012Validator(
             },
             "spec": {"type": ["object", "null"]},
             "data": {"type": ["object", "null"]},
-            "status": {
-                "type": ["object", "null"],
-                "properties": {"conditions": {"type": ["array", "null"], "items": {"type": "object"}}},
-            },
+            "status": {"type": ["object", "null"]},
         },
     }
 )

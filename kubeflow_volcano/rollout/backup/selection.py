@@ -10,7 +10,7 @@ from typing import Any
 from kubeflow_volcano.apply.compare import owned_by
 from kubeflow_volcano.apply.result import without_server_fields
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER, RUN_LABEL
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, conditions
 
 __all__ = [
     "ROLES",
@@ -123,8 +123,7 @@ def has_ended(obj: Object) -> bool:
     phases = {str(status.get("phase")), str(state.get("phase")) if isinstance(state, Mapping) else ""}
     if obj["kind"] in {"Workflow", "Job"}:
         return bool(phases & _PHASES)
-    entries = status.get("conditions") or ()
-    return any(str(item.get("type")) in _CONDITIONS and item.get("status") == "True" for item in entries)
+    return any(item.get("status") == "True" for kind, item in conditions(obj).items() if kind in _CONDITIONS)
 
 
 def stage_of(obj: Object) -> int:

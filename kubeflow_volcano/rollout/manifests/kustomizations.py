@@ -108,14 +108,14 @@ def _references(document: dict[str, Any]) -> Iterator[str]:
     for name in _MAKERS:
         for item in _mappings(document.get(name)):
             yield from (text.rpartition("=")[2] for text in _texts(item.get("files")))
-            yield from _texts([item.get("env"), *(item.get("envs") or ())])
+            yield from (*_texts([item.get("env")]), *_texts(item.get("envs")))
     for item in _mappings([document.get("openapi")]):
         yield from _texts([item.get("path")])
 
 
 def _texts(value: Any) -> Iterator[str]:
-    yield from (item for item in value or () if isinstance(item, str))
+    yield from (item for item in (value if isinstance(value, list) else ()) if isinstance(item, str))
 
 
 def _mappings(value: Any) -> Iterator[dict[str, Any]]:
-    yield from (item for item in value or () if isinstance(item, dict))
+    yield from (item for item in (value if isinstance(value, list) else ()) if isinstance(item, dict))

@@ -15,16 +15,8 @@ __all__ = ["validate_existing"]
 _OF_OTHERS = ("volcano_namespace",)
 """Variables that describe a Volcano of others."""
 
-_OWN_VOLCANO = (
-    "volcano_scheduler_actions",
-    "volcano_scheduler_tiers",
-    "volcano_queues",
-    "volcano_priority_classes",
-    "volcano_replicas",
-    "volcano_pod_webhook_failure_policy",
-    "volcano_pod_webhook_namespace_labels",
-)
-"""Variables that only a roll-out of Volcano applies."""
+_OF_EVERY_VOLCANO = ("volcano_version", "volcano_source", "volcano_scheduler_extra_plugins")
+"""Variables that a Volcano of others is judged by, or that leave it alone; a roll-out of Volcano applies all others."""
 
 
 def validate_existing(
@@ -59,7 +51,8 @@ def validate_existing(
 
 
 def _validate_volcano(values: Mapping[str, Any], defaults: Mapping[str, Any], *, theirs: bool) -> Iterator[Problem]:
-    given = [name for name in (_OWN_VOLCANO if theirs else _OF_OTHERS) if values[name] != defaults[name]]
+    own = (name for name in defaults if name.startswith("volcano_") and name not in _OF_OTHERS + _OF_EVERY_VOLCANO)
+    given = [name for name in (own if theirs else _OF_OTHERS) if values[name] != defaults[name]]
     if given and theirs:
         yield Problem(
             f"{', '.join(given)} with volcano in kubeflow_existing: no roll-out changes a Volcano of others.",

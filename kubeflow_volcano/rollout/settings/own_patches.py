@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.settings.ceded import Target
 from kubeflow_volcano.text import did_you_mean
 
-__all__ = ["OwnPatch", "validate_components"]
+__all__ = ["OwnPatch", "validate_components", "validate_values"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,26 @@ class OwnPatch:
 
     target: Target
     patch: Any
+
+
+def validate_values(patches: Mapping[str, Sequence[OwnPatch]]) -> Iterator[Problem]:
+    """Problems of values that JSON does not have: YAML takes 2026-01-01 for a date."""
+    for name, entries in patches.items():
+        for number, entry in enumerate(entries):
+            for value in dict.fromkeys(map(repr, _not_of_json(entry.patch))):
+                yield Problem(
+                    f"kubeflow_patches.{name}[{number}] has the value {value:.80}, which is not of JSON.",
+                    "texts, numbers, true, false, null, and lists and mappings of them.",
+                    "put it in quotes, if it is to be a text.",
+                )
+
+
+def _not_of_json(value: Any) -> Iterator[Any]:
+    if isinstance(value, Mapping | list):
+        for inner in value.values() if isinstance(value, Mapping) else value:
+            yield from _not_of_json(inner)
+    elif not isinstance(value, str | int | float | None):
+        yield value
 
 
 def validate_components(variable: str, names: Iterable[str], chosen: Collection[str], what: str) -> Iterator[Problem]:

@@ -27,7 +27,7 @@ from kubeflow_volcano.rollout.settings.images import (
     validate_registry,
 )
 from kubeflow_volcano.rollout.settings.matrix import fitting_plugins, validate_operator, validate_versions
-from kubeflow_volcano.rollout.settings.own_patches import OwnPatch, validate_components
+from kubeflow_volcano.rollout.settings.own_patches import OwnPatch, validate_components, validate_values
 from kubeflow_volcano.rollout.settings.people.connectors import Connector, validate_connectors
 from kubeflow_volcano.rollout.settings.people.profiles import Profile, validate_profiles, with_queues_of
 from kubeflow_volcano.rollout.settings.people.users import User, validate_users
@@ -274,6 +274,7 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
         problems += validate_users(settings.users, settings.user, chosen)
         problems += validate_model_registry(settings.user, chosen)
         problems += validate_components("kubeflow_patches", settings.patches, chosen, "patches")
+        problems += validate_values(settings.patches)
         problems += validate_placement(settings.placement, chosen)
         problems += validate_claims(settings.claims, chosen, settings.storage.mode)
         problems += validate_static_volumes(settings.storage, settings.components)

@@ -123,7 +123,7 @@ def profile_visible(facts: Facts) -> Outcome:
 
 
 def _owner(profile: Object) -> str:
-    name: str = (profile["spec"].get("owner") or {}).get("name", "")
+    name: str = ((profile.get("spec") or {}).get("owner") or {}).get("name", "")
     return name
 
 

@@ -14,7 +14,7 @@ from datetime import datetime
 from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.validators.core.check import check
 from kubeflow_volcano.validators.core.consequences import NOT_NEEDED
 from kubeflow_volcano.validators.core.facts import Fact, Facts
@@ -225,7 +225,7 @@ def _changed(obj: Object) -> float:
     ends = (
         item.get("state", {}).get("terminated", {}).get("finishedAt") for item in status.get("containerStatuses") or ()
     )
-    turns = (item.get("lastTransitionTime") for item in status.get("conditions") or ())
+    turns = (item.get("lastTransitionTime") for item in conditions(obj).values())
     times = [obj["metadata"]["creationTimestamp"], *(text for text in (*ends, *turns) if text)]
     return max(datetime.fromisoformat(text).timestamp() for text in times)
 

@@ -88,18 +88,12 @@ def companions(situation: Situation) -> Iterator[Finding]:
 def refused_companion(situation: Situation) -> Event | None:
     """The last event about something beside pods that was refused; none once the controller got past it."""
     got_past = any(
-        condition.get("status") == "True" and kind in _SERVED for kind, condition in _conditions(situation.obj).items()
+        condition.get("status") == "True" and kind in _SERVED for kind, condition in conditions(situation.obj).items()
     )
     phase = ((situation.obj.get("status") or {}).get("state") or {}).get("phase")
     if got_past or phase in _SERVED:
         return None
     return next((item for item in reversed(situation.events) if item.reason in COMPANION_EVENTS), None)
-
-
-def _conditions(obj: Object) -> dict[str, Object]:
-    """By type; Volcano's jobs keep a history without types under that name."""
-    typed = all("type" in item for item in (obj.get("status") or {}).get("conditions") or ())
-    return conditions(obj) if typed else {}
 
 
 def _suffixes(job: Job, obj: Object) -> Iterator[str]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from urllib.parse import urljoin, urlsplit
 
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, conditions
 from kubeflow_volcano.cluster.pods.port_forward import PortForward, port_forward
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.experiment.session import Session
@@ -126,18 +126,13 @@ def gateway_pod(facts: Facts) -> tuple[Object, int] | None:
     for pod in facts.objects.get(PODS, ()):
         meta = pod["metadata"]
         ours = meta.get("namespace") == SERVICE.namespace and selector.items() <= (meta.get("labels") or {}).items()
-        if ours and _ready(pod) and meta["uid"] not in simulated:
+        if ours and conditions(pod).get("Ready", {}).get("status") == "True" and meta["uid"] not in simulated:
             ports = (item for one in pod["spec"]["containers"] for item in one.get("ports") or ())
             named = {item.get("name"): item["containerPort"] for item in ports}
             number = target if isinstance(target, int) else named.get(target)
             if number:
                 return pod, number
     return None
-
-
-def _ready(pod: Object) -> bool:
-    conditions = pod.get("status", {}).get("conditions") or ()
-    return any((item["type"], item["status"]) == ("Ready", "True") for item in conditions)
 
 
 def sign_in(browser: Browser, credentials: Credentials, evidence: Login) -> None:

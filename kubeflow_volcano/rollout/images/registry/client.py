@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import re
 import ssl
@@ -28,6 +29,8 @@ __all__ = ["Answer", "Limits", "Registry", "scheme_of"]
 _SECONDS = 15.0
 _DOCKER_HUB = "registry-1.docker.io"
 """Where the registry that images call docker.io answers."""
+_DIGEST = re.compile(r"[a-z0-9]+(?:[.+_-][a-z0-9]+)*:[0-9a-zA-Z=_-]{32,}")
+"""OCI's image specification, descriptor.md."""
 _MAX_TOKEN_BYTES = 1 << 16
 _ACCEPT = (
     "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, "
@@ -170,7 +173,8 @@ class Registry:
             headers["Authorization"] = f"Basic {self._credentials[image.host]}"
         answer, received, _ = self._ask(address, "HEAD", headers)
         said = next((value for name, value in received.items() if name.lower() == "docker-content-digest"), "")
-        return replace(answer, digest=said if answer.status == HTTPStatus.OK else ""), received
+        is_one = answer.status == HTTPStatus.OK and _DIGEST.fullmatch(said)
+        return replace(answer, digest=said if is_one else ""), received
 
     def _fetch_token(self, image: ImageName, challenge: Mapping[str, str]) -> Answer | None:
         """Keep a token for the image's repository; the answer of the token service if it gave none."""
@@ -205,7 +209,7 @@ class Registry:
             with self._opener.open(request, timeout=self._timeout) as reply:
                 return Answer(reply.status), dict(reply.headers), reply.read(_MAX_TOKEN_BYTES)
         except urllib.error.HTTPError as error:
-            with error:
+            with contextlib.closing(error):  # that of a redirect without end is closed already
                 # Whom another host wants the login sent to is not for it to say.
                 own = is_same_place(address, error.url or "")
                 pause = retry_after_seconds(error.headers.get("Retry-After")) or 0.0

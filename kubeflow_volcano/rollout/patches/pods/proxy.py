@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import copy
 import ipaddress
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from kubeflow_volcano.catalog.outgoing import outgoing
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, mappings_in
 from kubeflow_volcano.rollout.settings.pods.proxy import ProxySettings
 
 __all__ = ["exceptions", "with_proxy"]
@@ -62,21 +62,10 @@ def _with_variables(obj: Object, names: set[str], variables: Mapping[str, str]) 
     if not names:
         return obj
     changed = copy.deepcopy(obj)
-    for container in _containers(changed, names):
-        _set(container, variables)
+    for container in mappings_in(changed):
+        if container.get("name") in names and "image" in container:
+            _set(container, variables)
     return changed
-
-
-def _containers(value: object, names: set[str]) -> Iterator[Object]:
-    """Every container of these names, wherever it is in an object."""
-    if isinstance(value, dict):
-        if value.get("name") in names and "image" in value:
-            yield value
-        for item in value.values():
-            yield from _containers(item, names)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _containers(item, names)
 
 
 def _set(container: Object, variables: Mapping[str, str]) -> None:

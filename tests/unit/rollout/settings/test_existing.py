@@ -80,6 +80,8 @@ def test_something_is_left_to_install() -> None:
         ("volcano_queues", [{"name": "a"}]),
         ("volcano_scheduler_actions", ["enqueue", "allocate"]),
         ("volcano_replicas", 2),
+        ("volcano_scheduler_flags", {"kube-api-qps": 200}),
+        ("volcano_queue_drain_seconds", 5),
         ("volcano_pod_webhook_failure_policy", "Fail"),
     ],
 )

@@ -97,6 +97,13 @@ def test_a_namespace_that_the_dashboard_would_not_show_is_found(
     assert (handed_over in outcome.changes) is (reason == "OtherOwner")
 
 
+def test_a_profile_without_spec_is_of_nobody() -> None:
+    """The CRD requires none."""
+    bare = {key: value for key, value in profile().items() if key != "spec"}
+    assert judged(profile_visible, known(bare, namespace())).reason == "OtherOwner"
+    assert judged(one_owner, known(bare)).reason == "TwoOwners"
+
+
 def test_a_young_profile_may_wait_for_its_namespace() -> None:
     young = profile(creationTimestamp=instant(5))
     assert judged(profile_visible, known(young)).status is Status.WARN
