@@ -121,7 +121,6 @@ META = "metadata: {name: a}"
         ("apiVersion: v1\nkind: Queue\nmetadata: {name: a, ownerReferences: [{}]}", "metadata.ownerReferences.0"),
         (f"apiVersion: v1\nkind: Queue\n{META}\nspec: text", "spec"),
         (f"apiVersion: v1\nkind: Queue\n{META}\nstatus: text", "status"),
-        (f"apiVersion: v1\nkind: Queue\n{META}\nstatus: {{conditions: [text]}}", "status.conditions.0"),
     ],
 )
 def test_what_is_no_object_is_refused_with_its_file(tmp_path: Path, text: str, where: str) -> None:
