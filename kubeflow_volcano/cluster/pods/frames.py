@@ -27,7 +27,7 @@ class Frames:
             ApiError: the server refuses it, or does not answer.
         """
         self._websocket: Any = websocket.WebSocket(skip_utf8_validation=True)
-        self._websocket.sock = _Wire(cluster.switched(path, query, _PROTOCOL, seconds))
+        self._websocket.sock = _Wire(cluster.switched(path, query, _PROTOCOL, seconds))  # type: ignore[assignment]
         self._websocket.connected = True
 
     def __enter__(self) -> Self:
@@ -97,5 +97,5 @@ class _Wire:
         """None: the answer has its own."""
 
     def close(self) -> None:
-        """Close the connection, which is of no use to other requests."""
+        """Close the connection: no other request can use it."""
         self._answer.close()
