@@ -19,6 +19,7 @@ MASKED = "***@"
 
 _KEY = (
     r"(?:(?:pass(?:word|wd|phrase|code)|secret|token|credential|dockerconfigjson|dockercfg|key-data|bindpw|rootpw"
+    r"|(?:admin|db|require|root|user)pass|masterauth"
     r"|(?:api|access|account|encryption|license|master|private|secret|shared|signing|storage)[_.-]?key)s?"
     r"|[_.-](?:pass|pwd|pw)|(?-i:(?<=[a-z])(?:Pass|Pwd|PWD|Pw|PW)))"
 )
