@@ -246,11 +246,9 @@ def test_the_records_of_roll_outs(draw: Draw) -> None:
 
 CONDITIONS: tuple[Any, ...] = (
     *(odd for odd in ODD if odd is not DEEP),
-    *(
-        [{**condition, "type": "Ready"}]
-        for condition in ({}, {"status": []}, {"message": 7}, {"lastTransitionTime": 5})
-    ),
     [{"type": []}],
+    [{"type": "Ready", "status": []}],
+    [{"type": "Ready", "message": 7, "lastTransitionTime": 5}],
 )
 
 
