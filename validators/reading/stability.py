@@ -128,8 +128,8 @@ def _ref(pod: Object) -> Ref:
 
 def _ready(pod: Object) -> Object | None:
     """The pod's condition Ready where it is true."""
-    found = conditions(pod).get("Ready", {})
-    return found if found.get("status") == "True" else None
+    ready = conditions(pod).get("Ready", {})
+    return ready if ready.get("status") == "True" else None
 
 
 def _turned(before: Object, now: Object) -> bool:
