@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from kubeflow_volcano.catalog.symptoms.read import recognise
 from kubeflow_volcano.validators.checks.network.gateway import nobody
 from kubeflow_volcano.validators.checks.network.sign_in import CONFIGURATION, DEX
 from kubeflow_volcano.validators.core.check import check
@@ -111,7 +112,9 @@ def _fault(evidence: Login) -> tuple[str, str, str]:
     if evidence.ending == "Refused" and last and last.status == _NOT_FOUND and last.path.startswith("/dex/"):
         return "NoDex", "no Dex is behind the gateway", f"see the pods of {DEX}, and its VirtualService."
     if evidence.ending != "Session":
-        return evidence.ending, *_ENDINGS[evidence.ending]
+        meaning, todo = _ENDINGS[evidence.ending]
+        known = recognise(evidence.said, "sign-in")
+        return (evidence.ending, known.cause, known.todo) if known else (evidence.ending, meaning, todo)
     if not evidence.cookies:
         todo = "see who checks who signs in: it must set a cookie, or every page asks for the password."
         return "NoSessionCookie", "the page is shown, but no cookie came with it", todo

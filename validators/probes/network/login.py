@@ -44,6 +44,7 @@ FORWARD = (
 
 _SECONDS = 30.0
 _MOST_STEPS = 20
+_MOST_CHARACTERS = 2000
 _SIGN_IN = ("/dex/", "/oauth2/", "/authservice/", "/login/")
 _START, _CONNECTOR, _LOCAL = "/oauth2/start", "/dex/auth/", "/dex/auth/local"
 _CALLBACKS = ("/oauth2/callback", "/authservice/oidc/callback", "/login/oidc")
@@ -81,6 +82,8 @@ class Login:
     cookies: tuple[str, ...] = ()
     user: str = ""
     """Who the dashboard says it is; empty where it does not say."""
+    said: str = ""
+    """The beginning of the page of an error with which the way ended."""
     failure: tuple[str, str] | None = None
 
 
@@ -148,6 +151,7 @@ def sign_in(browser: Browser, credentials: Credentials, evidence: Login) -> None
         following = way.after(page)
         if isinstance(following, str):
             evidence.ending = following
+            evidence.said = page.text[:_MOST_CHARACTERS] if page.status >= HTTPStatus.BAD_REQUEST else ""
         elif not browser.owns(following.url):
             evidence.ending, evidence.elsewhere = "OtherOrigin", origin(following.url) or "a place that is no URL"
         elif len(evidence.steps) == _MOST_STEPS:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kubeflow_volcano.catalog.symptoms.read import symptoms
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.problems import InvalidInput
@@ -227,3 +228,12 @@ def test_the_option_asks_for_the_check_and_reports_do_not_hold_the_password(monk
     assert PASSWORD not in str(Options(login_as=USER).shown)
     kept = Options(login_as=USER, login_password=PASSWORD)
     assert PASSWORD not in f"{kept.shown} {kept}"
+
+
+def test_what_the_page_says_names_the_cause() -> None:
+    answer = judged(
+        Login(USER, "pod", ending="Refused", said='Bad Request Unregistered redirect_uri ("/oauth2/callback").')
+    )
+    assert (answer.status, answer.reason) == (Status.FAIL, "Refused")
+    known = next(item for item in symptoms() if item.id == "unregistered-redirect")
+    assert answer.todo == known.todo
