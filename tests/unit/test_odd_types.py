@@ -35,6 +35,7 @@ from kubeflow_volcano.rollout.backup.selection import has_ended, sendable, stage
 from kubeflow_volcano.rollout.bundle import contents
 from kubeflow_volcano.rollout.bundle.sums import Summing
 from kubeflow_volcano.rollout.images.registry.client import Registry
+from kubeflow_volcano.rollout.manifests.kustomizations import Kustomizations
 from kubeflow_volcano.rollout.packing.layout import StoredImage
 from kubeflow_volcano.rollout.patches.own import overruled, with_own_patches
 from kubeflow_volcano.rollout.settings.settings import parse
@@ -383,3 +384,32 @@ def test_patches_of_an_inventory_with_odd_values(kustomize: Path, draw: Draw, tm
         own_patches(
             kustomize, tmp_path, draw([{"target": target, "patch": merged}, {"target": target, "patch": [step]}])
         )
+
+
+def test_kustomizations_of_a_source(draw: Draw, tmp_path: Path) -> None:
+    """Kustomize refuses them; what they refer to is only asked before."""
+    good = {
+        "resources": ["a.yaml"],
+        "bases": ["../b"],
+        "patches": [{"path": "c.yaml"}],
+        "configMapGenerator": [{"files": ["k=d"], "envs": ["e"], "env": "f"}],
+        "openapi": {"path": "g"},
+        "replacements": [{"path": "h"}],
+    }
+    places_of_lists = [
+        ("resources",),
+        ("bases",),
+        ("configMapGenerator", 0, "files"),
+        ("configMapGenerator", 0, "envs"),
+    ]
+    drawn = [draw(good) for _ in range(40)]
+    for (*above, last), odd in itertools.product(places_of_lists, ODD):
+        odd_one: Any = copy.deepcopy(good)
+        holder = odd_one
+        for key in above:
+            holder = holder[key]
+        holder[last] = odd
+        drawn.append(odd_one)
+    for value in drawn:
+        (tmp_path / "kustomization.yaml").write_text(json.dumps(value), "utf-8")
+        assert Kustomizations().files(tmp_path) == {tmp_path / "kustomization.yaml"}
