@@ -19,7 +19,7 @@ from kubeflow_volcano.gang_demo.scenarios import (
     two_jobs,
     volcano_job,
 )
-from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.problems import InvalidInput
 
 _MODULES: Sequence[ModuleType] = (
     source_experiment,
@@ -48,12 +48,10 @@ def select_cases(names: Sequence[str]) -> tuple[Case, ...]:
         InvalidInput: a scenario does not exist.
     """
     if unknown := [name for name in names if name not in NAMES]:
-        raise InvalidInput(
-            Problem(
-                f"unknown {'scenario' if len(unknown) == 1 else 'scenarios'} {', '.join(unknown)}.",
-                f"some of {', '.join(NAMES)}.",
-                "correct the name, or name none to play all.",
-            )
+        raise InvalidInput.problem(
+            f"unknown {'scenario' if len(unknown) == 1 else 'scenarios'} {', '.join(unknown)}.",
+            f"some of {', '.join(NAMES)}.",
+            "correct the name, or name none to play all.",
         )
     return tuple(case for case in CASES if not names or case.scenario in names)
 
@@ -74,12 +72,10 @@ def require_kinds(cluster: Cluster, cases: Sequence[Case]) -> None:
     if lacking:
         others = ", ".join(name for name in wanted if name not in lacking)
         missing = ", ".join(sorted(set().union(*lacking.values())))
-        raise InvalidInput(
-            Problem(
-                f"the cluster serves no {missing}, which scenarios {', '.join(lacking)} create.",
-                "the training operator of Kubeflow up to 1.10 and its kinds of jobs.",
-                f"install the component training-operator, or choose others{f' ({others})' if others else ''}.",
-            )
+        raise InvalidInput.problem(
+            f"the cluster serves no {missing}, which scenarios {', '.join(lacking)} create.",
+            "the training operator of Kubeflow up to 1.10 and its kinds of jobs.",
+            f"install the component training-operator, or choose others{f' ({others})' if others else ''}.",
         )
 
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.problems import InvalidInput
 
 _DAY_SECONDS = 86_400.0
 _KEPT_DAYS = 30
@@ -63,14 +63,12 @@ def require_private(directory: Path) -> None:
         except FileNotFoundError:  # it will be this user's
             continue
         if who := _others(status):
-            raise InvalidInput(
-                Problem(
-                    f"{who} may change {each} (mode {stat.S_IMODE(status.st_mode):04o}), and so what is run or used "
-                    f"from {directory}.",
-                    "a directory that only this user and root may change.",
-                    f"chmod go-w {each}, after a look at what is in it; or name a directory of your own "
-                    "(kustomize_cache_directory, XDG_CACHE_HOME).",
-                )
+            raise InvalidInput.problem(
+                f"{who} may change {each} (mode {stat.S_IMODE(status.st_mode):04o}), and so what is run or used "
+                f"from {directory}.",
+                "a directory that only this user and root may change.",
+                f"chmod go-w {each}, after a look at what is in it; or name a directory of your own "
+                "(kustomize_cache_directory, XDG_CACHE_HOME).",
             )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import BinaryIO
 
-from kubeflow_volcano.problems import NotWritten, Problem
+from kubeflow_volcano.problems import NotWritten
 
 
 def write_file(path: Path, content: str | bytes, mode: int | None = None) -> bool:
@@ -73,12 +73,10 @@ def write_texts(directory: Path, texts: Mapping[str, str], what: str, variable: 
         for name, text in texts.items():
             write_file(directory / name, text)
     except OSError as error:
-        raise NotWritten(
-            Problem(
-                f"{what} cannot be written to {directory}: {error.strerror}.",
-                "a directory with room that may be written.",
-                f"free some room, or set {variable} to another directory.",
-            )
+        raise NotWritten.problem(
+            f"{what} cannot be written to {directory}: {error.strerror}.",
+            "a directory with room that may be written.",
+            f"free some room, or set {variable} to another directory.",
         ) from error
     return {name: str(directory / name) for name in texts}
 

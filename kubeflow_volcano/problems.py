@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import Self
 
 from kubeflow_volcano.text import visible
 
@@ -61,6 +62,11 @@ class ProblemsError(Exception):
     def __init__(self, problems: Problem | Iterable[Problem]) -> None:
         self.problems = (problems,) if isinstance(problems, Problem) else tuple(problems)
         super().__init__("\n".join(str(problem) for problem in self.problems))
+
+    @classmethod
+    def problem(cls, found: str, needed: str, todo: str) -> Self:
+        """The error with this one problem."""
+        return cls(Problem(found, needed, todo))
 
     def describe(self) -> str:
         """The problems as text: one line per part, numbered if there are several."""

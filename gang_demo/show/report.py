@@ -14,7 +14,7 @@ from kubeflow_volcano.files import write_file
 from kubeflow_volcano.gang_demo.catalogue import CASES
 from kubeflow_volcano.gang_demo.model import Outcome
 from kubeflow_volcano.gang_demo.show.picture import draw
-from kubeflow_volcano.problems import NotWritten, Problem
+from kubeflow_volcano.problems import NotWritten
 from kubeflow_volcano.text import table
 
 SCHEMA = "kfv.scenarios/v1"
@@ -54,12 +54,10 @@ def write(outcomes: Mapping[str, Sequence[Outcome]], directory: Path) -> list[st
         for name, text in {f"{NAME}.json": whole, **pictures}.items():
             write_file(directory / name, text)
     except OSError as error:
-        raise NotWritten(
-            Problem(
-                f"the report cannot be written to {directory}: {error}.",
-                "a writable directory with free space.",
-                "free some space, or set gang_demo_report_directory to another directory, and run again.",
-            )
+        raise NotWritten.problem(
+            f"the report cannot be written to {directory}: {error}.",
+            "a writable directory with free space.",
+            "free some space, or set gang_demo_report_directory to another directory, and run again.",
         ) from error
     return [str(directory / name) for name in (f"{NAME}.json", *pictures)]
 

@@ -8,7 +8,7 @@ from functools import cache
 
 from kubeflow_volcano.catalog.data import load
 from kubeflow_volcano.decode import decode
-from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.text import did_you_mean
 
 RELEASES = "https://github.com/kubernetes-sigs/kustomize/releases/download"
@@ -44,11 +44,9 @@ def kustomize_release(version: str) -> KustomizeRelease:
     """
     known = load("kustomize")
     if version not in known:
-        raise InvalidInput(
-            Problem(
-                f"kustomize {version}, whose sums are not known.{did_you_mean(version, known)}",
-                f"one of: {', '.join(known)}.",
-                "set kustomize_version to one of them, or kustomize_binary to the path of a kustomize that you trust.",
-            )
+        raise InvalidInput.problem(
+            f"kustomize {version}, whose sums are not known.{did_you_mean(version, known)}",
+            f"one of: {', '.join(known)}.",
+            "set kustomize_version to one of them, or kustomize_binary to the path of a kustomize that you trust.",
         )
     return decode(KustomizeRelease, known[version], version, version=version)

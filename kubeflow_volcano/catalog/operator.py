@@ -12,7 +12,7 @@ from kubeflow_volcano.catalog.data import load
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.decode import decode
-from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.ref import Ref
 
 COMPONENT = "training-operator"
@@ -76,12 +76,10 @@ def era_of(operator_version: str) -> GangEra:
     for era in eras():
         if era.covers(operator_version):
             return era
-    raise InvalidInput(
-        Problem(
-            f"training operator {operator_version}, whose gang scheduling flags are not in the catalog.",
-            f"a version from {eras()[0].lowest} to {eras()[-1].highest}; Trainer reads its runtimes instead of flags.",
-            "choose a release whose operator is in that range.",
-        )
+    raise InvalidInput.problem(
+        f"training operator {operator_version}, whose gang scheduling flags are not in the catalog.",
+        f"a version from {eras()[0].lowest} to {eras()[-1].highest}; Trainer reads its runtimes instead of flags.",
+        "choose a release whose operator is in that range.",
     )
 
 

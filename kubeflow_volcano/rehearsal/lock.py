@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kubeflow_volcano.deadline import Deadline
-from kubeflow_volcano.problems import Busy, Problem
+from kubeflow_volcano.problems import Busy
 from kubeflow_volcano.progress import Progress
 
 _RETRY_SECONDS = 0.2
@@ -50,12 +50,10 @@ def _acquire(path: Path, progress: Progress, deadline: Deadline, doing: str) -> 
         if elapsed - reported >= _REPORT_SECONDS:
             reported = elapsed
             progress(f"waiting for process {holder}, which {doing}")
-    raise Busy(
-        Problem(
-            f"process {holder} {doing} (lock {path}, waited {deadline.elapsed:.0f} s).",
-            "one process at a time.",
-            f"wait for process {holder} to end, or end it, and start again.",
-        )
+    raise Busy.problem(
+        f"process {holder} {doing} (lock {path}, waited {deadline.elapsed:.0f} s).",
+        "one process at a time.",
+        f"wait for process {holder} to end, or end it, and start again.",
     )
 
 

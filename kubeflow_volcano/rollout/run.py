@@ -251,12 +251,10 @@ def _require(
     missing = {ref: part for ref, part in refs.items() if cluster.get(ref, deadline=deadline) is None}
     if missing:
         names = ", ".join(dict.fromkeys(part.name for part in missing.values()))
-        raise InvalidInput(
-            Problem(
-                f"no CRD {', '.join(ref.name for ref in missing)}.",
-                f"{names} before {', '.join(part.title for part in by)}: operators look for CRDs only at their start.",
-                f"roll out {names} first.",
-            )
+        raise InvalidInput.problem(
+            f"no CRD {', '.join(ref.name for ref in missing)}.",
+            f"{names} before {', '.join(part.title for part in by)}: operators look for CRDs only at their start.",
+            f"roll out {names} first.",
         )
     answers = wait_ready(cluster, list(refs), deadline, progress)
     late = [(refs[ref], answer) for ref, answer in answers.items() if not answer.ready]

@@ -14,7 +14,7 @@ from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action i
     show,
     warn,
 )
-from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
+from kubeflow_volcano.problems import InvalidInput, ProblemsError
 from kubeflow_volcano.rollout.bundle.contents import IMAGES
 from kubeflow_volcano.rollout.bundle.reading import Bundle
 from kubeflow_volcano.rollout.desired import desired
@@ -47,12 +47,10 @@ class ActionModule(Action):
 
 def _copy(settings: Settings, *, check: bool) -> CopyResult:
     if not settings.registry.address:
-        raise InvalidInput(
-            Problem(
-                "image_mirror_registry is empty.",
-                "the address of your own registry, such as registry.lan:5000.",
-                "set image_mirror_registry, and image_mirror_mode to registry or containerd.",
-            )
+        raise InvalidInput.problem(
+            "image_mirror_registry is empty.",
+            "the address of your own registry, such as registry.lan:5000.",
+            "set image_mirror_registry, and image_mirror_mode to registry or containerd.",
         )
     with authfile(settings) as logins:
         skopeo = Skopeo.find(logins, settings.pull.timeout_seconds)

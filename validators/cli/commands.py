@@ -73,12 +73,10 @@ def _validate(parsed: argparse.Namespace) -> int:
 def _validate_all(parsed: argparse.Namespace, clusters: Mapping[str, tuple[Path | None, str | None]]) -> int:
     for name in ("baseline", "gateway_url"):
         if getattr(parsed, name):
-            raise InvalidInput(
-                Problem(
-                    f"--{name.replace('_', '-')} with several clusters.",
-                    "a single cluster: this option belongs to one.",
-                    f"omit it, or set validation_{name} for each cluster of an inventory.",
-                )
+            raise InvalidInput.problem(
+                f"--{name.replace('_', '-')} with several clusters.",
+                "a single cluster: this option belongs to one.",
+                f"omit it, or set validation_{name} for each cluster of an inventory.",
             )
     directories = directory_of(clusters)
     common = options(parsed)
@@ -120,7 +118,7 @@ def _print(text: str) -> Exit:
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # no second attempt at interpreter exit
         found = f"standard output cannot be written: {error}."
-        raise NotWritten(Problem(found, "free space.", "free some space, or redirect it elsewhere.")) from error
+        raise NotWritten.problem(found, "free space.", "free some space, or redirect it elsewhere.") from error
     return Exit.OK
 
 

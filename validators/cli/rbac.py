@@ -11,7 +11,7 @@ import yaml
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object
-from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.validators.checks import CHECKS
 from kubeflow_volcano.validators.core.check import Check, natural
 from kubeflow_volcano.validators.core.expectations import Expectations
@@ -50,8 +50,8 @@ def render(options: Options, account: str) -> str:
     """
     namespace, _, name = account.partition("/")
     if not namespace or not name or "/" in name:
-        raise InvalidInput(
-            Problem(f"--service-account {account}.", "NAMESPACE/NAME.", "name the ServiceAccount of the validation.")
+        raise InvalidInput.problem(
+            f"--service-account {account}.", "NAMESPACE/NAME.", "name the ServiceAccount of the validation."
         )
     cluster = Cluster.connect(options.kubeconfig, options.context) if options.release == AUTO else None
     expectations, _ = expectations_of(options, cluster)

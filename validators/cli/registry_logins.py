@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kubeflow_volcano.foreign import read_json
-from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.validators.probes.network.credentials import exposed_mode
 
 
@@ -56,4 +56,4 @@ def _without_password(auths: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _invalid(found: str, needed: str, todo: str) -> InvalidInput:
-    return InvalidInput(Problem(f"--registry-authfile: {found}.", f"{needed}.", f"{todo}."))
+    return InvalidInput.problem(f"--registry-authfile: {found}.", f"{needed}.", f"{todo}.")

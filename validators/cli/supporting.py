@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.problems import InvalidInput, Problem, Unreachable
+from kubeflow_volcano.problems import InvalidInput, Unreachable
 from kubeflow_volcano.progress import to_stderr
 from kubeflow_volcano.text import counted
 from kubeflow_volcano.validators.support.bundle import reports_in, write
@@ -30,10 +30,10 @@ def support_bundle(parsed: argparse.Namespace) -> str:
         known = {obj["metadata"]["name"] for obj in cluster.list("v1", "Namespace").items}
     except ApiError as error:
         todo = "use an account that may list namespaces, as `kubeflow-volcano rbac` grants it."
-        raise Unreachable(Problem(f"namespaces cannot be listed: {error}.", "the right to list them.", todo)) from error
+        raise Unreachable.problem(f"namespaces cannot be listed: {error}.", "the right to list them.", todo) from error
     if absent := [name for name in parsed.namespace if name not in known]:
-        raise InvalidInput(
-            Problem(f"--namespace {', '.join(absent)}.", "namespaces of this cluster.", "correct the name.")
+        raise InvalidInput.problem(
+            f"--namespace {', '.join(absent)}.", "namespaces of this cluster.", "correct the name."
         )
     namespaces = tuple(dict.fromkeys((*sorted(platform_namespaces() & known), *parsed.namespace)))
     gathered = gather(cluster, namespaces, taken=f"{now:%Y-%m-%dT%H:%M:%SZ}", progress=to_stderr())

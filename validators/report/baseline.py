@@ -10,7 +10,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from kubeflow_volcano.foreign import read_json
-from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.text import counted
 
 _FINDINGS = frozenset({"fail", "error", "warn"})
@@ -26,23 +26,21 @@ def read(path: Path) -> Mapping[str, Any]:
     try:
         document: Mapping[str, Any] = read_json(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InvalidInput(
-            Problem(f"the earlier report {path} cannot be read: {error.strerror}.", needed, "correct --baseline.")
+        raise InvalidInput.problem(
+            f"the earlier report {path} cannot be read: {error.strerror}.", needed, "correct --baseline."
         ) from error
     except ValueError as error:
-        raise InvalidInput(Problem(f"{path} is not JSON: {error}.", needed, "correct --baseline.")) from error
+        raise InvalidInput.problem(f"{path} is not JSON: {error}.", needed, "correct --baseline.") from error
     schema = read_json(
         (files("kubeflow_volcano.validators") / "schemas" / "report.v1.json").read_text(encoding="utf-8")
     )
     wrong = sorted(Draft202012Validator(schema).iter_errors(document), key=lambda error: error.json_path)
     if wrong:
         where = f"{wrong[0].json_path}: {wrong[0].message[:200]}"
-        raise InvalidInput(
-            Problem(
-                f"{path} is not a report of kfv.report/v1: {counted(len(wrong), 'error')}, first {where}.",
-                needed,
-                "correct --baseline.",
-            )
+        raise InvalidInput.problem(
+            f"{path} is not a report of kfv.report/v1: {counted(len(wrong), 'error')}, first {where}.",
+            needed,
+            "correct --baseline.",
         )
     return document
 

@@ -39,12 +39,10 @@ def named(kubeconfigs: Sequence[Path], contexts: Sequence[str]) -> dict[str, tup
         InvalidInput: several of both, or one of them twice.
     """
     if len(kubeconfigs) > 1 and len(contexts) > 1:
-        raise InvalidInput(
-            Problem(
-                f"{len(kubeconfigs)} times --kubeconfig and {len(contexts)} times --context.",
-                "several of one, at most one of the other, so that it is clear which belongs to which.",
-                "name clusters by contexts of one kubeconfig, or by kubeconfigs with the same context in each.",
-            )
+        raise InvalidInput.problem(
+            f"{len(kubeconfigs)} times --kubeconfig and {len(contexts)} times --context.",
+            "several of one, at most one of the other, so that it is clear which belongs to which.",
+            "name clusters by contexts of one kubeconfig, or by kubeconfigs with the same context in each.",
         )
     given = [str(item.absolute()) for item in kubeconfigs] if len(kubeconfigs) > 1 else list(contexts)
     if twice := sorted({item for item in given if given.count(item) > 1}):

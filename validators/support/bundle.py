@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kubeflow_volcano.files import write_file
-from kubeflow_volcano.problems import NotWritten, Problem
+from kubeflow_volcano.problems import NotWritten
 
 _MOST_BYTES = 20_000_000
 """Of one report; a larger file of that name is none."""
@@ -43,4 +43,4 @@ def write(files: Mapping[str, str], target: Path, *, taken: int) -> None:
     except OSError as error:
         found = f"{target} cannot be written: {error}."
         needed = "a writable directory with free space."
-        raise NotWritten(Problem(found, needed, "free some space, or name another file with --output.")) from error
+        raise NotWritten.problem(found, needed, "free some space, or name another file with --output.") from error

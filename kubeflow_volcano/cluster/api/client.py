@@ -15,7 +15,7 @@ from kubeflow_volcano.cluster.api.discovery import AGGREGATED, Kinds, Resource, 
 from kubeflow_volcano.cluster.api.errors import ApiError, NotServed, odd_answers
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
-from kubeflow_volcano.problems import Problem, Unreachable
+from kubeflow_volcano.problems import Unreachable
 
 _NO_LOGS = ("unable to retrieve container logs for ", "failed to try resolving symlinks in path ")
 _PAGE = 500
@@ -59,12 +59,10 @@ class Cluster(Connection):
             cluster = cls(lambda: credentials.load(kubeconfig, context, origin), origin, user_agent)
             cluster.version  # noqa: B018  the request is the test
         except ApiError as error:
-            raise Unreachable(
-                Problem(
-                    f"the API server of {origin} answered: {error}.",
-                    "an API server that answers /version.",
-                    "check that it runs; check the kubeconfig (server, CA, credentials) and the proxy variables.",
-                )
+            raise Unreachable.problem(
+                f"the API server of {origin} answered: {error}.",
+                "an API server that answers /version.",
+                "check that it runs; check the kubeconfig (server, CA, credentials) and the proxy variables.",
             ) from error
         return cluster
 

@@ -40,12 +40,10 @@ def require_accepted(result: Plan, dump: str, error: str, path: str) -> None:
         InvalidInput: it cannot read it, or other settings change.
     """
     if error:
-        raise InvalidInput(
-            Problem(
-                f"containerd cannot read the new configuration: {redacted(error)}.",
-                f"a change of {path} that containerd accepts; nothing was written.",
-                f"set config_path by hand in {path}, and run this again.",
-            )
+        raise InvalidInput.problem(
+            f"containerd cannot read the new configuration: {redacted(error)}.",
+            f"a change of {path} that containerd accepts; nothing was written.",
+            f"set config_path by hand in {path}, and run this again.",
         )
     parsed = dumps.parse_dump(dump, path)
     problems = [*dumps.plugin_problems(parsed, path)]

@@ -12,7 +12,7 @@ from posixpath import dirname, isabs, join, normpath
 from typing import Any
 
 from kubeflow_volcano.foreign import read_toml
-from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.problems import InvalidInput
 
 _PLUGINS = {0: "cri", 1: "cri", 2: "io.containerd.grpc.v1.cri"}
 _NEWER = "io.containerd.cri.v1.images"
@@ -100,12 +100,10 @@ def parse_file(path: str, content: bytes) -> ConfigFile:
         # tomllib takes no bare carriage return, and neither does containerd.
         return ConfigFile(path, text, read_toml(text))
     except ValueError as error:
-        raise InvalidInput(
-            Problem(
-                f"{path} is not TOML: {error}.",
-                "a configuration that containerd can read; with this one it would not start again.",
-                f"correct {path}; `containerd --config {path} config dump` shows whether it is right.",
-            )
+        raise InvalidInput.problem(
+            f"{path} is not TOML: {error}.",
+            "a configuration that containerd can read; with this one it would not start again.",
+            f"correct {path}; `containerd --config {path} config dump` shows whether it is right.",
         ) from error
 
 

@@ -31,12 +31,10 @@ def parse_dump(text: str, of: str) -> Mapping[str, Any]:
     try:
         return read_toml(text)
     except tomllib.TOMLDecodeError as error:
-        raise InvalidInput(
-            Problem(
-                f"containerd's dump of {of} is not TOML: {error}.",
-                "a dump that can be compared before and after a change.",
-                f"see what `containerd --config {of} config dump` prints on the node.",
-            )
+        raise InvalidInput.problem(
+            f"containerd's dump of {of} is not TOML: {error}.",
+            "a dump that can be compared before and after a change.",
+            f"see what `containerd --config {of} config dump` prints on the node.",
         ) from error
 
 

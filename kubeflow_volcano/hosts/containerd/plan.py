@@ -118,12 +118,10 @@ def plan(look: Look, wanted: Mapping[str, MirrorHost], choice: Choice) -> Plan:
 
 def _dump(look: Look) -> Mapping[str, Any]:
     if look.dump_error:
-        raise InvalidInput(
-            Problem(
-                f"containerd cannot read its own configuration: {look.dump_error}.",
-                "a configuration that it can read; with this one it would not start again.",
-                f"correct {look.config}; `containerd --config {look.config} config dump` shows whether it is right.",
-            )
+        raise InvalidInput.problem(
+            f"containerd cannot read its own configuration: {look.dump_error}.",
+            "a configuration that it can read; with this one it would not start again.",
+            f"correct {look.config}; `containerd --config {look.config} config dump` shows whether it is right.",
         )
     return dumps.parse_dump(look.dump, look.config)
 

@@ -34,9 +34,7 @@ def load_generation(name: str, home: Path = HOME, *, extras: Sequence[str] = ())
     path = home / name / "generation.yaml"
     if not path.is_file():
         known = ", ".join(sorted(entry.parent.name for entry in home.glob("*/generation.yaml")))
-        raise InvalidInput(
-            Problem(f"the generation {name!r} does not exist.", f"one of: {known}.", "correct its name.")
-        )
+        raise InvalidInput.problem(f"the generation {name!r} does not exist.", f"one of: {known}.", "correct its name.")
     own, common = _read(path), _read(home / "common/parts.yaml")
     data = _together(own, common)
     _refuse(path, _schema_faults(data))
@@ -51,7 +49,7 @@ def _read(path: Path) -> Any:
     try:
         return read_yaml(path.read_text(encoding="utf-8")) if path.is_file() else {}
     except yaml.YAMLError as error:
-        raise InvalidInput(Problem(f"{path} is not YAML: {error}.", "a readable file.", "correct it.")) from error
+        raise InvalidInput.problem(f"{path} is not YAML: {error}.", "a readable file.", "correct it.") from error
 
 
 def _together(own: Any, common: Any) -> Any:
@@ -64,8 +62,8 @@ def _together(own: Any, common: Any) -> Any:
 def _with_extra(data: Any, extra: str) -> Any:
     known = data.get("extras", {})
     if extra not in known:
-        raise InvalidInput(
-            Problem(f"the extra {extra!r}.", f"one of: {', '.join(known) or 'none here'}.", "correct its name.")
+        raise InvalidInput.problem(
+            f"the extra {extra!r}.", f"one of: {', '.join(known) or 'none here'}.", "correct its name."
         )
     chosen = known[extra]
     merged = {key: {**data.get(key, {}), **chosen[key]} for key in ("layers", "tools")}

@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.watch.observer import Subject
 from kubeflow_volcano.files import write_file
-from kubeflow_volcano.problems import Problem, Unreachable
+from kubeflow_volcano.problems import Unreachable
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rehearsal.build.kept import Tools
 from kubeflow_volcano.rehearsal.build.recipes import NodeDifferences
@@ -141,14 +141,12 @@ def _connect(node: Node, still: float, journal: Journal) -> Cluster:
         if elapsed - reported >= _REPORT_SECONDS:
             reported = elapsed
             journal.progress(f"waiting for the API server, {elapsed:.0f} s")
-    raise Unreachable(
-        Problem(
-            f"the API server at {node.facts.api_server} is not ready after {elapsed:.0f} s; {' and '.join(_STARTING)} "
-            f"may take {_API_LIMIT_SECONDS:.0f} s as long as each {still:.0f} s bring something new.",
-            "an API server that answers /readyz.",
-            "read `python -m kubeflow_volcano.rehearsal logs kube-apiserver` and `logs etcd`; "
-            "`up` restarts the node, `down` and then `up` begin with an empty cluster.",
-        )
+    raise Unreachable.problem(
+        f"the API server at {node.facts.api_server} is not ready after {elapsed:.0f} s; {' and '.join(_STARTING)} "
+        f"may take {_API_LIMIT_SECONDS:.0f} s as long as each {still:.0f} s bring something new.",
+        "an API server that answers /readyz.",
+        "read `python -m kubeflow_volcano.rehearsal logs kube-apiserver` and `logs etcd`; "
+        "`up` restarts the node, `down` and then `up` begin with an empty cluster.",
     )
 
 

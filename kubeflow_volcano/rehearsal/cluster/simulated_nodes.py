@@ -7,7 +7,7 @@ from functools import partial
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rehearsal.inside.placement import GPU, GPU_POOL, PLATFORM_POOL, SIMULATED_LABEL, TOLERATION
 from kubeflow_volcano.rehearsal.spec import RehearsalSpec
 
@@ -90,12 +90,10 @@ def require_rehearsal_cluster(cluster: Cluster) -> None:
     """
     live = cluster.get(Ref("v1", "Node", "", PLATFORM_NODE))
     if live is None or (live["metadata"].get("labels") or {}).get(SIMULATED_LABEL) != "true":
-        raise InvalidInput(
-            Problem(
-                f"the cluster {cluster.credentials.server} has no simulated node {PLATFORM_NODE}.",
-                "a rehearsal cluster, as this command changes the cluster's nodes.",
-                "use the inventory of a rehearsal cluster, such as inventory/rehearsal.",
-            )
+        raise InvalidInput.problem(
+            f"the cluster {cluster.credentials.server} has no simulated node {PLATFORM_NODE}.",
+            "a rehearsal cluster, as this command changes the cluster's nodes.",
+            "use the inventory of a rehearsal cluster, such as inventory/rehearsal.",
         )
 
 

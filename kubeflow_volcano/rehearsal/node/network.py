@@ -64,12 +64,10 @@ def choose_subnet(seed: str, busy: Iterable[IPv4Network]) -> IPv4Network:
             subnet = IPv4Network((int(private.network_address) + 4 * index, 30))
             if not any(network.overlaps(subnet) for network in overlapping):
                 return subnet
-    raise InvalidInput(
-        Problem(
-            f"the host's addresses and routes cover all of {', '.join(map(str, RANGES))}.",
-            "one free /30 network for the veth pair between host and node.",
-            "narrow or remove a route (`ip route`), or rehearse on another machine.",
-        )
+    raise InvalidInput.problem(
+        f"the host's addresses and routes cover all of {', '.join(map(str, RANGES))}.",
+        "one free /30 network for the veth pair between host and node.",
+        "narrow or remove a route (`ip route`), or rehearse on another machine.",
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kubeflow_volcano.cluster.objects import Object, Ref, named
-from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.settings.access import OWN_CERTIFICATE, AccessSettings
 
 NAMESPACE = "istio-system"
@@ -40,12 +40,10 @@ def publish(objects: list[Object], access: AccessSettings) -> None:
     number = _HTTPS if access.encrypted else _HTTP
     ports = [item for item in (service or {}).get("spec", {}).get("ports", ()) if item["port"] == number]
     if service is None or not ports:
-        raise InvalidInput(
-            Problem(
-                f"the manifests of istio have no {SERVICE} with port {number}.",
-                f"the Service that kubeflow_access: {access.mode} publishes.",
-                "correct kubeflow_source or kubeflow_sources.istio, or set kubeflow_access: port-forward.",
-            )
+        raise InvalidInput.problem(
+            f"the manifests of istio have no {SERVICE} with port {number}.",
+            f"the Service that kubeflow_access: {access.mode} publishes.",
+            "correct kubeflow_source or kubeflow_sources.istio, or set kubeflow_access: port-forward.",
         )
     service["spec"]["type"] = _TYPES[access.mode]
     if access.node_port:
@@ -65,12 +63,10 @@ def serve(objects: list[Object], access: AccessSettings) -> None:
     elif access.encrypted:
         gateway = named(objects, "Gateway", _NAME)
         if gateway is None:
-            raise InvalidInput(
-                Problem(
-                    f"the manifests of kubeflow-istio-resources have no Gateway {_NAME}.",
-                    "the Gateway that gets the certificate.",
-                    "correct kubeflow_source or kubeflow_sources.kubeflow-istio-resources.",
-                )
+            raise InvalidInput.problem(
+                f"the manifests of kubeflow-istio-resources have no Gateway {_NAME}.",
+                "the Gateway that gets the certificate.",
+                "correct kubeflow_source or kubeflow_sources.kubeflow-istio-resources.",
             )
         others = [item for item in gateway["spec"]["servers"] if item["port"]["number"] != _HTTPS]
         server = {

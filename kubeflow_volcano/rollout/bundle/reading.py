@@ -31,21 +31,17 @@ class Bundle:
         """
         contents = load(directory)
         if not contents.complete:
-            raise InvalidInput(
-                Problem(
-                    f"the bundle {directory} is not complete.",
-                    "a bundle with every file of the installation.",
-                    "run playbooks/bundle.yml again where it was made: it goes on where it ended.",
-                )
+            raise InvalidInput.problem(
+                f"the bundle {directory} is not complete.",
+                "a bundle with every file of the installation.",
+                "run playbooks/bundle.yml again where it was made: it goes on where it ended.",
             )
         foreign = sorted(unlisted(directory, {entry.path for entry in contents.files}))
         if foreign:
-            raise InvalidInput(
-                Problem(
-                    f"the bundle {directory} has files that {CONTENTS} does not list: {few(foreign)}.",
-                    "the files that playbooks/bundle.yml wrote, and no others.",
-                    "remove these files, or copy the bundle again.",
-                )
+            raise InvalidInput.problem(
+                f"the bundle {directory} has files that {CONTENTS} does not list: {few(foreign)}.",
+                "the files that playbooks/bundle.yml wrote, and no others.",
+                "remove these files, or copy the bundle again.",
             )
         return cls(directory, contents, progress)
 

@@ -70,10 +70,8 @@ class Writer:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise Busy(
-                Problem(
-                    f"another process is writing into {directory}.", "one process at a time.", "wait until it ends."
-                )
+            raise Busy.problem(
+                f"another process is writing into {directory}.", "one process at a time.", "wait until it ends."
             ) from error
         else:
             with naming_full_disks(directory):
@@ -123,12 +121,10 @@ class Writer:
         for path in [path for path in unlisted(self.directory, self._files) if _is_remains(path, known)]:
             self._remove(path)
         if foreign := sorted(unlisted(self.directory, self._files)):
-            raise InvalidInput(
-                Problem(
-                    f"{self.directory} has files that are not of the bundle: {few(foreign)}.",
-                    f"no other files in {', '.join(FOLDERS)}.",
-                    "move them elsewhere, and run playbooks/bundle.yml again.",
-                )
+            raise InvalidInput.problem(
+                f"{self.directory} has files that are not of the bundle: {few(foreign)}.",
+                f"no other files in {', '.join(FOLDERS)}.",
+                "move them elsewhere, and run playbooks/bundle.yml again.",
             )
 
     def _remove(self, path: str) -> None:
@@ -165,12 +161,10 @@ def _begun(directory: Path) -> tuple[Entry, ...]:
     if CONTENTS not in names:
         taken = [name for name in names if name in FOLDERS]
         if taken:
-            raise InvalidInput(
-                Problem(
-                    f"{directory} has {few(taken)}, and no {CONTENTS}.",
-                    "an empty directory, or a bundle that was begun.",
-                    "set kubeflow_bundle to another directory, or move these away.",
-                )
+            raise InvalidInput.problem(
+                f"{directory} has {few(taken)}, and no {CONTENTS}.",
+                "an empty directory, or a bundle that was begun.",
+                "set kubeflow_bundle to another directory, or move these away.",
             )
         return ()
     try:

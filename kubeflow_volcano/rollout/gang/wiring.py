@@ -19,7 +19,7 @@ from kubeflow_volcano.catalog.operator import COMPONENT, era_of, version_of_imag
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions, has_ended
-from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.gang.pods import pods_of
 from kubeflow_volcano.rollout.gang.replicas import companions_of
 from kubeflow_volcano.rollout.gang.trainer import RUNTIME_KINDS
@@ -38,12 +38,10 @@ def operator_deployment(part: Component, objects: Iterable[Object]) -> Object:
     for obj in objects:
         if obj["kind"] == "Deployment" and obj["metadata"]["name"] == name:
             return obj
-    raise InvalidInput(
-        Problem(
-            f"the manifests of {part.title} lack its Deployment.",
-            f"a Deployment {name}.",
-            f"correct kubeflow_sources.{part.name}.",
-        )
+    raise InvalidInput.problem(
+        f"the manifests of {part.title} lack its Deployment.",
+        f"a Deployment {name}.",
+        f"correct kubeflow_sources.{part.name}.",
     )
 
 

@@ -54,12 +54,10 @@ def fetch(addresses: Sequence[str], checksum: str, cache: Path, progress: Progre
     def take(partial: Path, address: str) -> Path:
         actual = file_sum(partial)
         if actual != checksum:
-            raise InvalidInput(
-                Problem(
-                    f"what {address} serves has sha256 {actual}{page_instead(partial)}.",
-                    f"sha256 {checksum}.",
-                    "correct the address or the sum; the file was not kept.",
-                )
+            raise InvalidInput.problem(
+                f"what {address} serves has sha256 {actual}{page_instead(partial)}.",
+                f"sha256 {checksum}.",
+                "correct the address or the sum; the file was not kept.",
             )
         kept.parent.mkdir(exist_ok=True)
         return partial.replace(kept)
@@ -105,12 +103,10 @@ def _download(address: str, target: Path, progress: Progress) -> None:
     try:
         with_retries(lambda: _read(address, target, deadline, progress), deadline, progress)
     except (OSError, HTTPException) as error:
-        raise InvalidInput(
-            Problem(
-                f"no usable answer from {without_credentials(address)}: {error}.",
-                "an address that serves the file to this machine.",
-                "check the address and the proxy variables.",
-            )
+        raise InvalidInput.problem(
+            f"no usable answer from {without_credentials(address)}: {error}.",
+            "an address that serves the file to this machine.",
+            "check the address and the proxy variables.",
         ) from error
 
 

@@ -156,12 +156,10 @@ def _verified(published: bytes, release: KustomizeRelease, origin: Path) -> byte
     """The program in a file of upstream whose sum is the catalog's; raises InvalidInput for any other file."""
     wanted = release.sums[_architecture(release)]
     if (actual := hashlib.sha256(published).hexdigest()) != wanted:
-        raise InvalidInput(
-            Problem(
-                f"{origin} has sha256 {actual}.",
-                f"kustomize {release.version} as upstream publishes it, with sha256 {wanted}.",
-                "use the file as it was published; do not use this one if you do not know who changed it.",
-            )
+        raise InvalidInput.problem(
+            f"{origin} has sha256 {actual}.",
+            f"kustomize {release.version} as upstream publishes it, with sha256 {wanted}.",
+            "use the file as it was published; do not use this one if you do not know who changed it.",
         )
     if not release.packed:
         return published
@@ -199,13 +197,11 @@ def _carried(release: KustomizeRelease, architecture: str, settings: Settings) -
         return None
     carried = Bundle.open(directory).file(carried_name(release, architecture))
     if carried is None:
-        raise InvalidInput(
-            Problem(
-                f"kustomize {release.version} for {architecture} is not in the bundle {directory}.",
-                "a bundle made with this inventory, for this architecture.",
-                f"add {architecture} to plan_architectures, run playbooks/bundle.yml again where the bundle was made, "
-                "and carry the result; or set kustomize_binary.",
-            )
+        raise InvalidInput.problem(
+            f"kustomize {release.version} for {architecture} is not in the bundle {directory}.",
+            "a bundle made with this inventory, for this architecture.",
+            f"add {architecture} to plan_architectures, run playbooks/bundle.yml again where the bundle was made, "
+            "and carry the result; or set kustomize_binary.",
         )
     return carried
 
@@ -218,12 +214,10 @@ def _said(place: Path) -> str:
     except ProgramError as error:
         why = str(error)
     if why:
-        raise InvalidInput(
-            Problem(
-                f"{why}.",
-                "a kustomize for this machine.",
-                "correct kustomize_binary, or set kustomize_cache_directory to a directory without noexec.",
-            )
+        raise InvalidInput.problem(
+            f"{why}.",
+            "a kustomize for this machine.",
+            "correct kustomize_binary, or set kustomize_cache_directory to a directory without noexec.",
         )
     return done.output.strip()
 
@@ -235,12 +229,10 @@ def _require_release(place: Path, said: str, release: Release) -> None:
         return
     needed = release.kustomize_version
     if not version or int(version[1]) < version_key(needed)[0]:
-        raise InvalidInput(
-            Problem(
-                f"`{place} version` prints {said[:80] or 'nothing'}.",
-                f"kustomize {needed}, which builds Kubeflow {release.version}, or another of that major version.",
-                "correct kustomize_binary, or remove it.",
-            )
+        raise InvalidInput.problem(
+            f"`{place} version` prints {said[:80] or 'nothing'}.",
+            f"kustomize {needed}, which builds Kubeflow {release.version}, or another of that major version.",
+            "correct kustomize_binary, or remove it.",
         )
 
 

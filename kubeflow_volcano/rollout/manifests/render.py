@@ -201,19 +201,15 @@ def _run(folder: Path, kustomize: Path) -> bytes:
     try:
         done = run_program(kustomize, "build", folder, seconds=_BUILD_SECONDS, environment=environment)
     except ProgramError as error:
-        raise InvalidInput(
-            Problem(
-                f"kustomize build {folder}: {error}.",
-                f"a kustomization that builds within {_BUILD_SECONDS} s, and a kustomize for this machine.",
-                "correct the source, or set kustomize_binary.",
-            )
+        raise InvalidInput.problem(
+            f"kustomize build {folder}: {error}.",
+            f"a kustomization that builds within {_BUILD_SECONDS} s, and a kustomize for this machine.",
+            "correct the source, or set kustomize_binary.",
         ) from error
     if done.code:
-        raise InvalidInput(
-            Problem(
-                f"kustomize build {folder} failed: {done.complaint}.",
-                "a kustomization that builds.",
-                "correct the source.",
-            )
+        raise InvalidInput.problem(
+            f"kustomize build {folder} failed: {done.complaint}.",
+            "a kustomization that builds.",
+            "correct the source.",
         )
     return done.stdout

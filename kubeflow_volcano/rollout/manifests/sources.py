@@ -15,7 +15,7 @@ from typing import NamedTuple
 from kubeflow_volcano.catalog import read
 from kubeflow_volcano.catalog.model import Component, Release
 from kubeflow_volcano.catalog.read import OWN_FILES
-from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.bundle.reading import Bundle
 from kubeflow_volcano.rollout.manifests.archives import is_archive, is_compressed, top_of
@@ -97,12 +97,10 @@ class Sources:
         place = path / component.path
         if place.is_file() or has_kustomization(place):
             return place
-        raise InvalidInput(
-            Problem(
-                f"{_Source.of(own or self._settings.source)} has neither a kustomization nor {component.path}.",
-                f"the manifests of {component.title} {component.version}: {component.manifests}.",
-                f"correct {variable}.",
-            )
+        raise InvalidInput.problem(
+            f"{_Source.of(own or self._settings.source)} has neither a kustomization nor {component.path}.",
+            f"the manifests of {component.title} {component.version}: {component.manifests}.",
+            f"correct {variable}.",
         )
 
     def release(self) -> Path:
@@ -167,12 +165,10 @@ class Sources:
         if file := self._bundle.file(source.named):
             return source._replace(place=str(file))
         if source.is_address:
-            raise InvalidInput(
-                Problem(
-                    f"{source} is not in the bundle {self._bundle.directory}.",
-                    "a bundle made with this inventory.",
-                    "run playbooks/bundle.yml with this inventory where the bundle was made, and carry the result.",
-                )
+            raise InvalidInput.problem(
+                f"{source} is not in the bundle {self._bundle.directory}.",
+                "a bundle made with this inventory.",
+                "run playbooks/bundle.yml with this inventory where the bundle was made, and carry the result.",
             )
         return source
 
@@ -187,16 +183,14 @@ class Sources:
                 return self._ready(fetch(addresses, source.sum, self._downloads, self._progress))
         path = _existing(source, variable)
         if source.kind and path.is_dir():
-            raise InvalidInput(
-                Problem(
-                    f"{path} is a directory, and #sha256 is the sum of a file.",
-                    "the sum of its content.",
-                    f"set {variable} to {path}#content-sha256={content_sum(path)} if that is the content you expect.",
-                )
+            raise InvalidInput.problem(
+                f"{path} is a directory, and #sha256 is the sum of a file.",
+                "the sum of its content.",
+                f"set {variable} to {path}#content-sha256={content_sum(path)} if that is the content you expect.",
             )
         if source.kind and (actual := file_sum(path)) != source.sum:
-            raise InvalidInput(
-                Problem(f"{path} has sha256 {actual}.", f"sha256 {source.sum}.", f"correct the file or {variable}.")
+            raise InvalidInput.problem(
+                f"{path} has sha256 {actual}.", f"sha256 {source.sum}.", f"correct the file or {variable}."
             )
         return self._ready(path)
 
@@ -217,12 +211,10 @@ class Sources:
 
     def _require_online(self, source: _Source, variable: str) -> None:
         if self._offline:
-            raise InvalidInput(
-                Problem(
-                    f"{source} is not in the cache.",
-                    "a local path, or a source in the cache.",
-                    f"run playbooks/plan.yml, which downloads it, or {_setting(variable)} to a path.",
-                )
+            raise InvalidInput.problem(
+                f"{source} is not in the cache.",
+                "a local path, or a source in the cache.",
+                f"run playbooks/plan.yml, which downloads it, or {_setting(variable)} to a path.",
             )
 
     def _checked(self, path: Path, origin: str, content: str) -> Path:
@@ -232,8 +224,8 @@ class Sources:
             InvalidInput: it has another one; nothing is kept.
         """
         if path.is_file() and (page := page_instead(path)):
-            raise InvalidInput(
-                Problem(f"the download from {origin} is not the file{page}.", "the file.", "correct the address.")
+            raise InvalidInput.problem(
+                f"the download from {origin} is not the file{page}.", "the file.", "correct the address."
             )
         if path.is_file():
             if is_archive(path):
@@ -269,20 +261,16 @@ class Sources:
             return
         for other in map(read.load_release, read.releases()):
             if _is_that_of(root, other):
-                raise InvalidInput(
-                    Problem(
-                        f"{name} is Kubeflow {other.version}.",
-                        f"Kubeflow {release.version}, as kubeflow_release says.",
-                        "correct kubeflow_source or kubeflow_release.",
-                    )
+                raise InvalidInput.problem(
+                    f"{name} is Kubeflow {other.version}.",
+                    f"Kubeflow {release.version}, as kubeflow_release says.",
+                    "correct kubeflow_source or kubeflow_release.",
                 )
         if not any((root / path).is_dir() for path in paths):
-            raise InvalidInput(
-                Problem(
-                    f"{name} has none of the components of Kubeflow {release.version}.",
-                    f"{release.source.title}: its archive, or a directory with its content.",
-                    "correct kubeflow_source; empty takes upstream's archive.",
-                )
+            raise InvalidInput.problem(
+                f"{name} has none of the components of Kubeflow {release.version}.",
+                f"{release.source.title}: its archive, or a directory with its content.",
+                "correct kubeflow_source; empty takes upstream's archive.",
             )
         yield f"{name} is no known release; whether it is compatible with Kubeflow {release.version} is not known."
 
@@ -333,20 +321,16 @@ def _difference(source: _Source, path: Path, title: str, known: str, variable: s
 def _existing(source: _Source, variable: str) -> Path:
     path = Path(source.place).expanduser().absolute()
     if not path.exists():
-        raise InvalidInput(
-            Problem(
-                f"no {path}, where manifests should be.",
-                "a path that exists on the machine that runs Ansible.",
-                f"correct {variable}.",
-            )
+        raise InvalidInput.problem(
+            f"no {path}, where manifests should be.",
+            "a path that exists on the machine that runs Ansible.",
+            f"correct {variable}.",
         )
     if not (path.is_file() or path.is_dir()):
-        raise InvalidInput(
-            Problem(
-                f"{path} is neither a file nor a directory, but a device, a pipe or a socket.",
-                "a file or directory with manifests.",
-                f"correct {variable}.",
-            )
+        raise InvalidInput.problem(
+            f"{path} is neither a file nor a directory, but a device, a pipe or a socket.",
+            "a file or directory with manifests.",
+            f"correct {variable}.",
         )
     return path
 

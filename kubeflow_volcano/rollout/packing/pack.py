@@ -51,12 +51,10 @@ def pack(settings: Settings, progress: Progress, *, check: bool) -> Packed:
         Busy: another process is filling it.
     """
     if settings.bundle.directory is None:
-        raise InvalidInput(
-            Problem(
-                "kubeflow_bundle is empty.",
-                "the directory that becomes the bundle, such as ./bundle.",
-                "set kubeflow_bundle in the inventory, or -e kubeflow_bundle=DIRECTORY for this run.",
-            )
+        raise InvalidInput.problem(
+            "kubeflow_bundle is empty.",
+            "the directory that becomes the bundle, such as ./bundle.",
+            "set kubeflow_bundle in the inventory, or -e kubeflow_bundle=DIRECTORY for this run.",
         )
     directory = settings.bundle.directory.absolute()
     online = replace(settings, bundle=replace(settings.bundle, directory=None))

@@ -9,7 +9,7 @@ from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 
 import kubeflow_volcano
-from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.programs import ProgramError, run_program
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.bundle.writing import Writer
@@ -42,13 +42,11 @@ class Wheels:
         self._checkout = Path(kubeflow_volcano.__file__).resolve().parents[1]
         self.lock = self._checkout / _LOCK
         if not (self.lock.is_file() and (self._checkout / "pyproject.toml").is_file()):
-            raise InvalidInput(
-                Problem(
-                    f"no {_LOCK} in {self._checkout}, from where this project runs.",
-                    "a checkout, whose lock file says which packages belong together.",
-                    "make the bundle from a checkout, or take wheels out of bundle_contents and carry the collection, "
-                    "the wheel and what they require yourself (docs/collection.md).",
-                )
+            raise InvalidInput.problem(
+                f"no {_LOCK} in {self._checkout}, from where this project runs.",
+                "a checkout, whose lock file says which packages belong together.",
+                "make the bundle from a checkout, or take wheels out of bundle_contents and carry the collection, "
+                "the wheel and what they require yourself (docs/collection.md).",
             )
         self._locked = _packages(self.lock.read_text("utf-8"))
 
@@ -131,10 +129,8 @@ def _pip(*words: str | Path) -> None:
     except ProgramError as error:
         why = str(error)
     if why:
-        raise InvalidInput(
-            Problem(
-                f"pip {words[0]} failed: {' '.join(why.split())[-600:]}.",
-                f"wheels for Python {python_version()} from the index that pip is configured for.",
-                "see whether this machine reaches that index (PIP_INDEX_URL), and run again: what is there stays.",
-            )
+        raise InvalidInput.problem(
+            f"pip {words[0]} failed: {' '.join(why.split())[-600:]}.",
+            f"wheels for Python {python_version()} from the index that pip is configured for.",
+            "see whether this machine reaches that index (PIP_INDEX_URL), and run again: what is there stays.",
         )

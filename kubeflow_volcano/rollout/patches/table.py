@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from kubeflow_volcano.catalog.gangs import gang_scheduler
 from kubeflow_volcano.catalog.operator import COMPONENT, GANG_FLAGS, version_of_image
 from kubeflow_volcano.cluster.objects import Object
-from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.access.cookies import application_cookies, session_cookie
 from kubeflow_volcano.rollout.access.gateway import admit_traffic, publish, serve
 from kubeflow_volcano.rollout.account.first_user import placeholder_account
@@ -91,12 +91,10 @@ def _operator_container(objects: Sequence[Object]) -> Object:
                 if container["name"] == COMPONENT:
                     chosen: Object = container
                     return chosen
-    raise InvalidInput(
-        Problem(
-            "manifests of the training operator without its Deployment.",
-            f"a Deployment {COMPONENT} with a container {COMPONENT}, which gets the gang scheduling argument.",
-            f"correct kubeflow_sources.{COMPONENT}.",
-        )
+    raise InvalidInput.problem(
+        "manifests of the training operator without its Deployment.",
+        f"a Deployment {COMPONENT} with a container {COMPONENT}, which gets the gang scheduling argument.",
+        f"correct kubeflow_sources.{COMPONENT}.",
     )
 
 

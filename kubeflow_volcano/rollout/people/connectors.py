@@ -19,7 +19,7 @@ from kubeflow_volcano import foreign
 from kubeflow_volcano.catalog.images.names import version_tag
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.cluster.objects import Object, named
-from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.account.sign_in import CONFIG, annotate, encoded
 from kubeflow_volcano.rollout.settings.access import AccessSettings
 from kubeflow_volcano.rollout.settings.people.connectors import (
@@ -57,12 +57,10 @@ def add_connectors(
         return
     config_map, deployment = named(objects, "ConfigMap", DEX), named(objects, "Deployment", DEX)
     if config_map is None or deployment is None:
-        raise InvalidInput(
-            Problem(
-                "the manifests of dex have no ConfigMap and Deployment of that name.",
-                "both, which get kubeflow_connectors.",
-                "correct kubeflow_source or kubeflow_sources.dex.",
-            )
+        raise InvalidInput.problem(
+            "the manifests of dex have no ConfigMap and Deployment of that name.",
+            "both, which get kubeflow_connectors.",
+            "correct kubeflow_source or kubeflow_sources.dex.",
         )
     container = _container(deployment)
     tag = version_tag(container["image"])

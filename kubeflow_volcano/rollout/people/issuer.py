@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 
 from kubeflow_volcano.cluster.objects import Object
-from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.account.sign_in import annotate
 from kubeflow_volcano.rollout.settings.access import AccessSettings
 from kubeflow_volcano.rollout.settings.people.connectors import Connector, public_issuer
@@ -48,12 +48,10 @@ def follow_issuer(objects: list[Object], connectors: Sequence[Connector], access
             _accept(obj, issuer)
     named = [_configure(obj, issuer) for obj in objects if obj["kind"] == "ConfigMap"]
     if not any(named):
-        raise InvalidInput(
-            Problem(
-                "the manifests of the service in front of Dex do not name Dex's issuer.",
-                f"oidc_issuer_url of oauth2-proxy, or {_PROVIDER} of the OIDC AuthService.",
-                "correct kubeflow_source or kubeflow_sources, or use connectors with a password form only, as ldap.",
-            )
+        raise InvalidInput.problem(
+            "the manifests of the service in front of Dex do not name Dex's issuer.",
+            f"oidc_issuer_url of oauth2-proxy, or {_PROVIDER} of the OIDC AuthService.",
+            "correct kubeflow_source or kubeflow_sources, or use connectors with a password form only, as ldap.",
         )
     for obj in (obj for obj in objects if obj["kind"] in {"Deployment", "StatefulSet"}):
         annotate(obj["spec"]["template"].setdefault("metadata", {}), _ANNOTATION, issuer)

@@ -93,12 +93,10 @@ def _configuration(objects: Sequence[Object]) -> Mapping[str, str]:
     for obj in objects:
         if obj["kind"] == "ConfigMap" and _HEADER in (obj.get("data") or {}):
             return {key: str(text).strip('"') for key, text in obj["data"].items()}
-    raise InvalidInput(
-        Problem(
-            "the manifests of profiles do not say by which header users are known.",
-            f"a ConfigMap with {_HEADER}, as in every release.",
-            "correct kubeflow_source or kubeflow_sources.profiles, or remove kubeflow_profiles.",
-        )
+    raise InvalidInput.problem(
+        "the manifests of profiles do not say by which header users are known.",
+        f"a ConfigMap with {_HEADER}, as in every release.",
+        "correct kubeflow_source or kubeflow_sources.profiles, or remove kubeflow_profiles.",
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from kubeflow_volcano.catalog.model import Claim
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.foreign import read_json
-from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.settings.storage import StorageSettings
 
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
@@ -27,12 +27,10 @@ def default_class(objects: Sequence[Object]) -> None:
     """
     classes = [obj for obj in objects if obj["kind"] == "StorageClass" and obj.get("provisioner") == PROVISIONER]
     if len(classes) != 1:
-        raise InvalidInput(
-            Problem(
-                f"{len(classes)} StorageClasses of {PROVISIONER} in the manifests.",
-                "one, which becomes the default class.",
-                "correct local_path_source.",
-            )
+        raise InvalidInput.problem(
+            f"{len(classes)} StorageClasses of {PROVISIONER} in the manifests.",
+            "one, which becomes the default class.",
+            "correct local_path_source.",
         )
     classes[0]["metadata"].setdefault("annotations", {})[DEFAULT_CLASS] = "true"
 
@@ -48,12 +46,10 @@ def base_directories(objects: Sequence[Object], storage: StorageSettings) -> Non
         config = read_json(data["config.json"])
         entries = {entry["node"]: entry for entry in config["nodePathMap"]}
     except (KeyError, TypeError, ValueError) as error:
-        raise InvalidInput(
-            Problem(
-                f"config.json of the ConfigMap {_CONFIG} cannot be read: {error}.",
-                "JSON with a nodePathMap.",
-                "correct local_path_source.",
-            )
+        raise InvalidInput.problem(
+            f"config.json of the ConfigMap {_CONFIG} cannot be read: {error}.",
+            "JSON with a nodePathMap.",
+            "correct local_path_source.",
         ) from error
     paths = {_OTHER_NODES: storage.base_directory, **storage.node_paths}
     wanted = {**entries, **{node: {"node": node, "paths": [path]} for node, path in paths.items()}}
@@ -87,10 +83,8 @@ def _config(objects: Sequence[Object]) -> dict[str, Any]:
         if obj["kind"] == "ConfigMap" and obj["metadata"]["name"] == _CONFIG:
             data: dict[str, Any] = obj["data"]
             return data
-    raise InvalidInput(
-        Problem(
-            "manifests of the local-path provisioner without its configuration.",
-            f"a ConfigMap {_CONFIG}, which has the base directory.",
-            "correct local_path_source.",
-        )
+    raise InvalidInput.problem(
+        "manifests of the local-path provisioner without its configuration.",
+        f"a ConfigMap {_CONFIG}, which has the base directory.",
+        "correct local_path_source.",
     )

@@ -16,7 +16,7 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
+from kubeflow_volcano.problems import InvalidInput, ProblemsError
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.gang.wiring import operator_deployment
 from kubeflow_volcano.rollout.plan.steps import gang_of
@@ -53,13 +53,11 @@ def foretell(cluster: Cluster, settings: Settings, *, check: bool, progress: Pro
         installed = installed_versions(cluster)
         remaining = remains(cluster)
         if set(installed) <= remaining.keys():
-            raise InvalidInput(
-                Problem(
-                    "no record of an installation on this cluster (kubeflow-volcano/rollout-objects)"
-                    + (", only of what an uninstallation left." if installed else "."),
-                    "an installation of this project to upgrade.",
-                    "run playbooks/install.yml; on a cluster of this project whose record is lost, too.",
-                )
+            raise InvalidInput.problem(
+                "no record of an installation on this cluster (kubeflow-volcano/rollout-objects)"
+                + (", only of what an uninstallation left." if installed else "."),
+                "an installation of this project to upgrade.",
+                "run playbooks/install.yml; on a cluster of this project whose record is lost, too.",
             )
         if unlisted := unlistable(cluster):
             raise InvalidInput(unlisted)
@@ -103,13 +101,11 @@ def require_idle(document: Document, *, allowed: bool) -> None:
     """
     running = document["running"]
     if running and not allowed:
-        raise InvalidInput(
-            Problem(
-                f"jobs that run: {few(running, _MOST_SHOWN)}.",
-                "no running job while operators, webhooks and schedulers are replaced: running pods go on, new ones "
-                "wait or are refused meanwhile.",
-                "wait until they have ended, suspend them, or set upgrade_running_jobs: allow.",
-            )
+        raise InvalidInput.problem(
+            f"jobs that run: {few(running, _MOST_SHOWN)}.",
+            "no running job while operators, webhooks and schedulers are replaced: running pods go on, new ones "
+            "wait or are refused meanwhile.",
+            "wait until they have ended, suspend them, or set upgrade_running_jobs: allow.",
         )
 
 

@@ -43,7 +43,7 @@ def read(files: Sequence[str], namespace: str) -> tuple[Source, ...]:
         raise InvalidInput(problems)
     if not any(source.manifests for source in found):
         names = ", ".join(files)
-        raise InvalidInput(Problem(f"no object in {names}.", "at least one manifest.", "name the file of a job."))
+        raise InvalidInput.problem(f"no object in {names}.", "at least one manifest.", "name the file of a job.")
     return tuple(found)
 
 
@@ -73,7 +73,7 @@ def _text(file: str) -> str:
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         found = f"{file} cannot be read: {why}."
-        raise InvalidInput(Problem(found, "a file with manifests, or - for standard input.", "correct it.")) from error
+        raise InvalidInput.problem(found, "a file with manifests, or - for standard input.", "correct it.") from error
 
 
 def _objects(document: Any) -> Iterator[tuple[Steps, Any]]:

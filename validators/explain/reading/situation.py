@@ -17,7 +17,7 @@ from kubeflow_volcano.cluster.readiness import assess_pod
 from kubeflow_volcano.cluster.volcano import scheduler_ref
 from kubeflow_volcano.experiment.stage import PODGROUP
 from kubeflow_volcano.parallel import in_parallel
-from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.validators.core.expectations import SCHEDULER, Expectations
 from kubeflow_volcano.validators.core.facts import Facts, Unread
 from kubeflow_volcano.validators.core.resources import CLUSTER_RUNTIMES, DEPLOYMENTS
@@ -118,7 +118,7 @@ def _find(cluster: Cluster, namespace: str, name: str, word: str) -> tuple[Kind,
     asked = ((known,) if known else kinds_named(cluster, word)) if word else tuple(KINDS.values())
     if not asked:
         needed = f"one of {', '.join([*KINDS, 'vcjob'])}, or another kind that the API server serves."
-        raise InvalidInput(Problem(f"--kind {word}.", needed, "correct or omit it."))
+        raise InvalidInput.problem(f"--kind {word}.", needed, "correct or omit it.")
     found, denied = _having(cluster, asked, namespace, name)
     if known and not found:  # another group or version may have a kind of this name: MPIJob v2beta1
         found, more = _having(cluster, kinds_named(cluster, word), namespace, name)
@@ -129,18 +129,16 @@ def _find(cluster: Cluster, namespace: str, name: str, word: str) -> tuple[Kind,
     if jobs:
         keys = {item: key for key, item in KINDS.items()}
         several = ", ".join(keys.get(item, item.resource) for item, _ in jobs)
-        raise InvalidInput(
-            Problem(f"several jobs are named {namespace}/{name}: {several}.", "one of them.", "add --kind KIND.")
+        raise InvalidInput.problem(
+            f"several jobs are named {namespace}/{name}: {several}.", "one of them.", "add --kind KIND."
         )
     if denied:
         raise denied[0]
-    raise InvalidInput(
-        Problem(
-            f"there is no {word or 'job'} {namespace}/{name}.",
-            f"an existing job of kind {', '.join(dict.fromkeys(item.kind for item in asked))}.",
-            "correct namespace and name. If the API server refused to create the job, its answer to that request has "
-            "the cause.",
-        )
+    raise InvalidInput.problem(
+        f"there is no {word or 'job'} {namespace}/{name}.",
+        f"an existing job of kind {', '.join(dict.fromkeys(item.kind for item in asked))}.",
+        "correct namespace and name. If the API server refused to create the job, its answer to that request has "
+        "the cause.",
     )
 
 

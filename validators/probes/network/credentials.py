@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.problems import InvalidInput
 
 VARIABLE = "KFV_LOGIN_PASSWORD"
 """The environment variable with the password if no file is named."""
@@ -41,14 +41,16 @@ def credentials(
     if not email:
         return None
     if gateway_url and not gateway_url.startswith(("http://", "https://")):
-        raise _invalid(f"--gateway-url {gateway_url}.", "a URL such as https://kubeflow.example.com/.", "correct it.")
+        raise InvalidInput.problem(
+            f"--gateway-url {gateway_url}.", "a URL such as https://kubeflow.example.com/.", "correct it."
+        )
     password = _of_file(file) if file else environment.get(VARIABLE, "") or known
     if not password:
         where = f"{file} is empty" if file else f"{VARIABLE} is not set"
         todo = (
             f"set {VARIABLE}, or name a file of mode 0600 with --login-password-file (validation_login_password_file)."
         )
-        raise _invalid(f"no password for {email}: {where}.", "the password of this user.", todo)
+        raise InvalidInput.problem(f"no password for {email}: {where}.", "the password of this user.", todo)
     return Credentials(email, password, gateway_url)
 
 
@@ -65,17 +67,17 @@ def exposed_mode(file: Path) -> str:
 def _of_file(file: Path) -> str:
     try:
         if mode := exposed_mode(file):
-            raise _invalid(f"{file} has mode {mode}.", "a file that only its owner may read.", f"chmod 600 {file}")
+            raise InvalidInput.problem(
+                f"{file} has mode {mode}.", "a file that only its owner may read.", f"chmod 600 {file}"
+            )
         password = file.read_text(encoding="utf-8").rstrip("\r\n")
     except (OSError, UnicodeDecodeError) as error:
         cause = getattr(error, "strerror", None) or "no text"
         todo = "correct --login-password-file, or remove it."
-        raise _invalid(f"{file}: {cause}.", "a file with the password.", todo) from error
+        raise InvalidInput.problem(f"{file}: {cause}.", "a file with the password.", todo) from error
     if "\n" in password:  # such as the account file of an earlier version
         todo = f"printf %s PASSWORD > {file}, or set {VARIABLE}."
-        raise _invalid(f"{file} has {len(password.splitlines())} lines.", "one line, the password alone.", todo)
+        raise InvalidInput.problem(
+            f"{file} has {len(password.splitlines())} lines.", "one line, the password alone.", todo
+        )
     return password
-
-
-def _invalid(found: str, needed: str, todo: str) -> InvalidInput:
-    return InvalidInput(Problem(found, needed, todo))

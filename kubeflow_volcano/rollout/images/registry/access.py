@@ -16,7 +16,7 @@ from pathlib import Path
 from kubeflow_volcano.exchange import opener
 from kubeflow_volcano.files import write_file
 from kubeflow_volcano.foreign import read_json
-from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.images.registry.client import Registry, scheme_of
 from kubeflow_volcano.rollout.images.registry.rate import RateLimit
 from kubeflow_volcano.rollout.settings.pods.credentials import authorizations, docker_config, host_of
@@ -74,12 +74,10 @@ def credentials(settings: Settings) -> Mapping[str, str]:
             base64.b64decode(text).decode()
     except (OSError, ValueError, AttributeError, TypeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it has another content"
-        raise InvalidInput(
-            Problem(
-                f"{'image_mirror_registry_authfile' if named else 'REGISTRY_AUTH_FILE'} is {path}: {why}.",
-                "a file with credentials, as skopeo login --authfile writes it.",
-                f"write it: skopeo login --authfile {path} HOST.",
-            )
+        raise InvalidInput.problem(
+            f"{'image_mirror_registry_authfile' if named else 'REGISTRY_AUTH_FILE'} is {path}: {why}.",
+            "a file with credentials, as skopeo login --authfile writes it.",
+            f"write it: skopeo login --authfile {path} HOST.",
         ) from error
     return logins | authorizations(settings.credentials)
 
@@ -118,12 +116,10 @@ def _trusting(ca: Path | None, variable: str) -> ssl.SSLContext | None:
         context.load_verify_locations(ca)
     except (OSError, ssl.SSLError) as error:
         why = error.strerror or "it holds no certificate" if not isinstance(error, ssl.SSLError) else "no certificate"
-        raise InvalidInput(
-            Problem(
-                f"{variable} is {ca}: {why}.",
-                "a file with a certificate in PEM.",
-                f"correct {variable}.",
-            )
+        raise InvalidInput.problem(
+            f"{variable} is {ca}: {why}.",
+            "a file with a certificate in PEM.",
+            f"correct {variable}.",
         ) from error
     return context
 

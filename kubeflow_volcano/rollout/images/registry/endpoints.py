@@ -135,12 +135,10 @@ class Archive:
         except NotADirectoryError as error:
             raise InvalidInput(_no_directory(place)) from error
         if foreign:
-            raise InvalidInput(
-                Problem(
-                    f"{place}, where an image is to be written, has other files: {few(sorted(foreign))}.",
-                    "nothing, or the files of an image.",
-                    "move them elsewhere, and run again.",
-                )
+            raise InvalidInput.problem(
+                f"{place}, where an image is to be written, has other files: {few(sorted(foreign))}.",
+                "nothing, or the files of an image.",
+                "move them elsewhere, and run again.",
             )
 
 

@@ -27,7 +27,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.programs import ProgramError, run_program
 
 _HELP_SECONDS = 30.0
@@ -75,12 +75,10 @@ class Skopeo:
         lacking = [option for option in _NEEDED if option not in text]
         if program and not lacking:
             return cls(program, authfile, timeout_seconds)
-        raise InvalidInput(
-            Problem(
-                f"{program} does not know {', '.join(lacking)}." if program else "skopeo is not installed.",
-                "skopeo 1.6 or later on the machine that runs Ansible, which copies images with their digests.",
-                "install the package skopeo (dnf install skopeo, apt install skopeo).",
-            )
+        raise InvalidInput.problem(
+            f"{program} does not know {', '.join(lacking)}." if program else "skopeo is not installed.",
+            "skopeo 1.6 or later on the machine that runs Ansible, which copies images with their digests.",
+            "install the package skopeo (dnf install skopeo, apt install skopeo).",
         )
 
     def copy(self, source: str, target: str, options: Sequence[str]) -> Copied:
