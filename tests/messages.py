@@ -13,8 +13,6 @@ from kubeflow_volcano.validators.language.catalog import ENGLISH
 from kubeflow_volcano.validators.language.translation import translate
 from tests.places import ROOT
 
-__all__ = ["generated", "words_of"]
-
 _PAGES = {"docs/troubleshooting.md": ENGLISH, "docs/zh-CN/troubleshooting.md": "zh"}
 _BEGIN, _END = "<!-- messages: python -m tests.generate -->\n", "<!-- end of messages -->\n"
 _LABELS = {

@@ -22,17 +22,6 @@ from kubeflow_volcano.cluster.stored_versions import lost_version, way_back
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem
 
-__all__ = [
-    "CONFLICT",
-    "CONFLICTING_FIELDS",
-    "NOT_ALONE",
-    "Explain",
-    "not_ready",
-    "problem_of",
-    "refusal",
-    "unexplained",
-]
-
 CONFLICT, CONFLICTING_FIELDS = "Conflict", "ConflictingFields"
 """Reasons: another manager owns fields of an object. Details of the second: the `fields`, which may be left to it."""
 

@@ -62,8 +62,8 @@ class Example:
     @property
     def kinds(self) -> tuple[ExampleKind, ...]:
         """Its custom resources, each once, those of Katib's trials included."""
-        found = {(obj["apiVersion"], obj["kind"]) for obj in self.with_trials}
-        return tuple(item for item in example_kinds() if (item.api_version, item.kind) in found)
+        kinds = {(obj["apiVersion"], obj["kind"]) for obj in self.with_trials}
+        return tuple(item for item in example_kinds() if (item.api_version, item.kind) in kinds)
 
     @property
     def with_trials(self) -> tuple[dict[str, Any], ...]:
@@ -97,12 +97,12 @@ def load_example(name: str) -> Example:
         InvalidInput: its header lacks a part.
     """
     text = (HOME / f"{name}.yaml").read_text(encoding="utf-8")
-    found = dict(_header(text))
-    if missing := [part for part in ("", *_PARTS) if not found.get(part)]:
+    header = dict(_header(text))
+    if missing := [part for part in ("", *_PARTS) if not header.get(part)]:
         named = ", ".join(f"`# {part}: …`" if part else "a first line that says what it shows" for part in missing)
         problem = Problem(f"examples/{name}.yaml without {named}.", f"a title, {', '.join(_PARTS)}.", "add it.")
         raise InvalidInput(problem)
-    title, sees, gpus, images = (found[part] for part in ("", *_PARTS))
+    title, sees, gpus, images = (header[part] for part in ("", *_PARTS))
     return Example(name, title, sees, gpus, images, tuple(foreign.parse(text, f"examples/{name}.yaml")))
 
 

@@ -36,9 +36,9 @@ def marks(tool: str, metadata: Mapping[str, Any]) -> list[str]:
     """What the tool wrote into the metadata of an object, as `key` or `key=value`; empty if it is none of its own."""
     labels, annotations = (metadata.get(field) or {} for field in ("labels", "annotations"))
     wanted = _LABELS.get(tool, {})
-    found = [key for key in wanted if key in labels and not wanted[key]]
-    found += [key for key in _ANNOTATIONS.get(tool, ()) if key in annotations]
-    return found + [f"{key}={value}" for key, value in wanted.items() if value and labels.get(key) == value]
+    keys = [key for key in wanted if key in labels and not wanted[key]]
+    keys += [key for key in _ANNOTATIONS.get(tool, ()) if key in annotations]
+    return keys + [f"{key}={value}" for key, value in wanted.items() if value and labels.get(key) == value]
 
 
 def runs(tool: str, workload: Mapping[str, Any]) -> bool:

@@ -40,10 +40,10 @@ def cluster_addresses(cluster: Cluster) -> tuple[str, ...]:
 
 def _ranges_of_services(cluster: Cluster, kubeadm: Object) -> list[str]:
     try:
-        found = sorted(text for item in cluster.list(*_SERVICE_CIDR).items for text in item["spec"]["cidrs"])
+        ranges = sorted(text for item in cluster.list(*_SERVICE_CIDR).items for text in item["spec"]["cidrs"])
     except ApiError:
-        found = []
-    return found or _split(kubeadm.get("serviceSubnet")) or _refused_range(cluster)
+        ranges = []
+    return ranges or _split(kubeadm.get("serviceSubnet")) or _refused_range(cluster)
 
 
 def _refused_range(cluster: Cluster) -> list[str]:
@@ -83,10 +83,10 @@ def _kubeadm(cluster: Cluster) -> Object:
     try:
         live = cluster.get(_KUBEADM)
         text = (live or {}).get("data", {}).get("ClusterConfiguration", "")
-        found: Object = (read_yaml(text) or {}).get("networking") or {}
+        networking: Object = (read_yaml(text) or {}).get("networking") or {}
     except (ApiError, AttributeError, yaml.YAMLError):
         return {}
-    return found
+    return networking
 
 
 def _split(text: str | None) -> list[str]:

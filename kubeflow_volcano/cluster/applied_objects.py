@@ -109,10 +109,10 @@ def parse_document(value: Any) -> dict[Ref, str]:
         raise ValueError(f"its schema is not {SCHEMA}")
     components = value.get("components")
     known = components if isinstance(components, dict) else {}
-    found = {ref: str(name) for name, kinds in known.items() for ref in _refs(kinds)}
-    if not found:
+    refs = {ref: str(name) for name, kinds in known.items() for ref in _refs(kinds)}
+    if not refs:
         raise ValueError("it lists no object")
-    return found
+    return refs
 
 
 def _by_kind(refs: Iterable[Ref]) -> dict[str, list[str]]:
@@ -120,29 +120,29 @@ def _by_kind(refs: Iterable[Ref]) -> dict[str, list[str]]:
 
 
 def _uids_by_kind(refs: Mapping[Ref, str]) -> dict[str, dict[str, str]]:
-    found: dict[str, dict[str, str]] = defaultdict(dict)
+    uids: dict[str, dict[str, str]] = defaultdict(dict)
     for ref in sorted(refs):
         name = f"{ref.namespace}/{ref.name}" if ref.namespace else ref.name
-        found[f"{ref.api_version} {ref.kind}"][name] = refs[ref]
-    return dict(found)
+        uids[f"{ref.api_version} {ref.kind}"][name] = refs[ref]
+    return dict(uids)
 
 
 def _refs(kinds: Any) -> list[Ref]:
-    found = []
+    refs = []
     for kind, names in _kinds(kinds):
         if not isinstance(names, list):
             raise ValueError(f"{kind!r} has no list of names")  # noqa: TRY004  the text is wrong, not the call
-        found += [_ref(kind, str(name)) for name in names]
-    return found
+        refs += [_ref(kind, str(name)) for name in names]
+    return refs
 
 
 def _with_uids(kinds: Any) -> dict[Ref, str]:
-    found: dict[Ref, str] = {}
+    uids: dict[Ref, str] = {}
     for kind, names in _kinds(kinds):
         if not isinstance(names, dict):
             raise ValueError(f"{kind!r} has no names with UIDs")  # noqa: TRY004  the text is wrong, not the call
-        found |= {_ref(kind, str(name)): str(uid) for name, uid in names.items()}
-    return found
+        uids |= {_ref(kind, str(name)): str(uid) for name, uid in names.items()}
+    return uids
 
 
 def _kinds(kinds: Any) -> Iterator[tuple[str, Any]]:

@@ -38,10 +38,10 @@ class Answers:
 
 def answers(files: Iterable[str], *, whole: bool = True) -> Answers:
     """What these files answer; not `whole` if they may import others."""
-    found = [tuple(_lines(text)) for text in files]
-    lines = tuple(line for each in found for line in each)
+    parsed = [tuple(_lines(text)) for text in files]
+    lines = tuple(line for each in parsed for line in each)
     imports = any(line[0] == "import" for line in lines)
-    return Answers(frozenset(zone for each in found for zone in _zones(each)), lines, whole or not imports)
+    return Answers(frozenset(zone for each in parsed for zone in _zones(each)), lines, whole or not imports)
 
 
 def _lines(text: str) -> Iterator[_Line]:

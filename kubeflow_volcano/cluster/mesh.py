@@ -68,9 +68,9 @@ def mesh_of(control_planes: Iterable[Object], get: Callable[[Ref], Object | None
         for entry in container.get("env") or ()
     )
     for ref in mesh_refs(planes):
-        if found := get(ref):
+        if live := get(ref):
             try:
-                parsed = read_yaml((found.get("data") or {}).get("mesh") or "")
+                parsed = read_yaml((live.get("data") or {}).get("mesh") or "")
             except yaml.YAMLError:
                 continue
             if isinstance(parsed, dict) and isinstance(parsed.get("rootNamespace"), str):
@@ -90,12 +90,12 @@ def selector_of(obj: Object) -> Mapping[str, str]:
         return {}
     match obj["kind"]:
         case "Gateway":
-            found = spec.get("selector")
+            selector = spec.get("selector")
         case "EnvoyFilter":
-            found = (spec.get("workloadSelector") or {}).get("labels")
+            selector = (spec.get("workloadSelector") or {}).get("labels")
         case _:
-            found = (spec.get("selector") or {}).get("matchLabels")
-    return dict(found or {})
+            selector = (spec.get("selector") or {}).get("matchLabels")
+    return dict(selector or {})
 
 
 def is_selected(obj: Object, namespace: str, labels: Mapping[str, str], mesh: Mesh) -> bool:

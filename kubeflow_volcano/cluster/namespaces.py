@@ -63,13 +63,13 @@ def obstacles(cluster: Cluster, namespaces: Sequence[Object]) -> tuple[Obstacle,
 
 def _unserved(cluster: Cluster) -> Iterator[Obstacle]:
     """The namespace controller looks at every kind that discovery announces; one that does not answer stops it."""
-    found: list[tuple[Ref, str, str]] = []
+    unavailable: list[tuple[Ref, str, str]] = []
     with contextlib.suppress(ApiError):
         for _ in Deadline(_FLAPPING_SECONDS).every(_PAUSE_SECONDS):
-            found = _unavailable(cluster)
-            if not found:
+            unavailable = _unavailable(cluster)
+            if not unavailable:
                 return
-    for ref, text, backend in found:
+    for ref, text, backend in unavailable:
         yield Obstacle(
             ref,
             f"{ref} {text}, and while a kind cannot be listed no namespace is deleted to its end",

@@ -21,14 +21,14 @@ def full_names(objects: Iterable[Object], namespaces: Collection[str]) -> Mappin
 
     Names in other namespaces may be of hosts outside of the cluster. What only documents is left out.
     """
-    found: dict[str, dict[Ref, None]] = defaultdict(dict)
+    by_name: dict[str, dict[Ref, None]] = defaultdict(dict)
     for obj in objects:
         if obj["kind"] != _CRD:
             for text in _texts({key: value for key, value in obj.items() if key != "metadata"}):
                 for match in _SERVICE.finditer(text):
                     if match[1] in namespaces:
-                        found[match[0]][Ref.of(obj)] = None
-    return {name: [*refs] for name, refs in found.items()}
+                        by_name[match[0]][Ref.of(obj)] = None
+    return {name: [*refs] for name, refs in by_name.items()}
 
 
 def domain_of(name: str) -> str:
@@ -38,10 +38,10 @@ def domain_of(name: str) -> str:
 
 def named_domains(objects: Iterable[Object], namespaces: Collection[str]) -> Mapping[str, Sequence[Ref]]:
     """The objects that name Services in full, by the domain that they give them."""
-    found: dict[str, dict[Ref, None]] = defaultdict(dict)
+    by_domain: dict[str, dict[Ref, None]] = defaultdict(dict)
     for name, refs in full_names(objects, namespaces).items():
-        found[domain_of(name)].update(dict.fromkeys(refs))
-    return {domain: [*refs] for domain, refs in found.items()}
+        by_domain[domain_of(name)].update(dict.fromkeys(refs))
+    return {domain: [*refs] for domain, refs in by_domain.items()}
 
 
 def _texts(value: Any) -> Iterator[str]:

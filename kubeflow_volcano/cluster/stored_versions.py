@@ -25,8 +25,8 @@ def readable_version(crd: Object) -> str:
 
 def lost_version(message: str) -> str:
     """The version, missing in the CRD, in which an object is stored, by an answer of the API server; else empty."""
-    found = _LOST.search(message)
-    return found[1] if found else ""
+    match = _LOST.search(message)
+    return match[1] if match else ""
 
 
 def way_back(crd: str, version: str) -> tuple[str, str]:

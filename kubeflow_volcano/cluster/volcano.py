@@ -66,9 +66,9 @@ def find_schedulers(cluster: Cluster, namespace: str = "", *, brief: bool = Fals
     Raises:
         ApiError: Deployments may not be listed.
     """
-    found = cluster.list("apps/v1", "Deployment", namespace=namespace, labels=_LABELS, brief=brief).items
-    if found or not namespace:
-        return tuple(found)
+    deployments = cluster.list("apps/v1", "Deployment", namespace=namespace, labels=_LABELS, brief=brief).items
+    if deployments or not namespace:
+        return tuple(deployments)
     named = cluster.get(Ref("apps/v1", "Deployment", namespace, _NAME))
     return (named,) if named else ()
 
@@ -76,10 +76,10 @@ def find_schedulers(cluster: Cluster, namespace: str = "", *, brief: bool = Fals
 def scheduler_ref(cluster: Cluster, namespace: str = "") -> Ref | None:
     """The only Deployment that is Volcano's scheduler; None if there is none, or several, or they may not be listed."""
     try:
-        found = find_schedulers(cluster, namespace, brief=True)
+        schedulers = find_schedulers(cluster, namespace, brief=True)
     except ApiError:
         return None
-    return Ref.of(found[0]) if len(found) == 1 else None
+    return Ref.of(schedulers[0]) if len(schedulers) == 1 else None
 
 
 def read_configuration(
@@ -99,10 +99,10 @@ def read_configuration(
     source = _mounted_at(path.parent, container, pod)
     key = next((item["key"] for item in source.get("items") or () if item["path"] == path.name), path.name)
     ref = Ref("v1", "ConfigMap", scheduler["metadata"]["namespace"], source.get("name", "volcano-scheduler-configmap"))
-    found = config_map(ref)
-    text = ((found or {}).get("data") or {}).get(key)
+    live = config_map(ref)
+    text = ((live or {}).get("data") or {}).get(key)
     if not text:
-        message = f"{ref} has no key {key}." if found else f"{ref} does not exist."
+        message = f"{ref} has no key {key}." if live else f"{ref} does not exist."
         return Unusable(ref, "NoConfiguration", message, "apply Volcano's manifests again.")
     try:
         return configuration_of(ref, key, read_yaml(text), custom)

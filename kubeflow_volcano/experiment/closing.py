@@ -77,8 +77,8 @@ def remove_helpers(cluster: Cluster, claims: Collection[str], deadline: Deadline
     that may not be deleted is left to it as well. Returns the pods that are gone.
     """
     with contextlib.suppress(ApiError):
-        found = [pod for pod in helpers_of(cluster, claims) if pod.get("status", {}).get("phase") in _IDLE]
-        items = list(map(Tracked.of, found))
+        idle = [pod for pod in helpers_of(cluster, claims) if pod.get("status", {}).get("phase") in _IDLE]
+        items = list(map(Tracked.of, idle))
         refused = delete_all(cluster, items, deadline)
         deleted = [item for item in items if item not in refused]
         left = {item.uid for item in wait_gone(cluster, deleted, deadline)}

@@ -64,7 +64,7 @@ def expired(
 
 def _find(cluster: Cluster, run: str, api_version: str, kind: str, namespace: str) -> Iterator[Tracked]:
     try:
-        found = cluster.list(api_version, kind, namespace=namespace, labels=RUN_LABEL).items
+        items = cluster.list(api_version, kind, namespace=namespace, labels=RUN_LABEL).items
     except NotServed:
         return
     except ApiError as error:
@@ -72,7 +72,7 @@ def _find(cluster: Cluster, run: str, api_version: str, kind: str, namespace: st
         if not namespace or error.status != HTTPStatus.FORBIDDEN:
             raise
         return
-    for item in found:
+    for item in items:
         meta = item["metadata"]
         notes = meta.get("annotations") or {}
         over = _seconds(notes.get(EXPIRES)) < time.time() or _has_ended(notes.get(OWNER, ""))

@@ -237,9 +237,9 @@ class Recorder:
         if status.get("phase", "") != group.phase:
             group.phase = status["phase"]
             self._note(group.name, f"phase {group.phase}")
-        found = conditions(obj)
-        group.conditions = tuple({key: str(value) for key, value in item.items()} for item in found.values())
-        verdict = found.get("Unschedulable", {})
+        by_type = conditions(obj)
+        group.conditions = tuple({key: str(value) for key, value in item.items()} for item in by_type.values())
+        verdict = by_type.get("Unschedulable", {})
         if group.phase and verdict.get("transitionID") and not group.judged:
             group.judged = _now()
             self._note(group.name, f"judged: {verdict.get('reason', '')}: {verdict.get('message', '')}")
@@ -257,8 +257,8 @@ class Recorder:
 def _waiting(status: Mapping[str, Any]) -> str:
     """Reason and message of the first waiting container; empty if none is waiting."""
     for item in status.get("containerStatuses") or ():
-        if (found := item.get("state", {}).get("waiting")) and found.get("reason") != "ContainerCreating":
-            return f"{found.get('reason', '')}: {found.get('message', '')}".rstrip(": ")
+        if (state := item.get("state", {}).get("waiting")) and state.get("reason") != "ContainerCreating":
+            return f"{state.get('reason', '')}: {state.get('message', '')}".rstrip(": ")
     return ""
 
 

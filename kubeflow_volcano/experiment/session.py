@@ -303,24 +303,24 @@ class Session:
             return self.cluster.create(obj, deadline=deadline)
         except ApiError as error:
             if error.status == HTTPStatus.CONFLICT and error.reason == "AlreadyExists":
-                found = self._own(ref)  # an earlier try whose answer was lost
-                if found:
-                    return found
+                own = self._own(ref)  # an earlier try whose answer was lost
+                if own:
+                    return own
             raise
 
     def _own(self, ref: Ref) -> Object | None:
         """The live object if this run created it."""
-        found = self.cluster.get(ref, deadline=Deadline(5))
-        labels = found["metadata"].get("labels") or {} if found else {}
-        return found if labels.get(RUN_LABEL) == self.run else None
+        live = self.cluster.get(ref, deadline=Deadline(5))
+        labels = live["metadata"].get("labels") or {} if live else {}
+        return live if labels.get(RUN_LABEL) == self.run else None
 
     def _bounds_of(self, namespace: str) -> Bounds:
         """The bounds of the namespace's LimitRanges, read once; none without permission to read them."""
         if namespace and namespace not in self._bounds:
-            found: tuple[Object, ...] = ()
+            ranges: tuple[Object, ...] = ()
             with contextlib.suppress(ApiError):  # admission then reports what it refuses
-                found = self.cluster.list("v1", "LimitRange", namespace=namespace).items
-            self._bounds[namespace] = bounds(found)
+                ranges = self.cluster.list("v1", "LimitRange", namespace=namespace).items
+            self._bounds[namespace] = bounds(ranges)
         return self._bounds.get(namespace, Bounds())
 
     def _marked(self, obj: Object) -> Object:
@@ -358,14 +358,14 @@ class Session:
         Besides namespaces and what is in them, this deletes the cluster-scoped `kinds`.
         """
         try:
-            found = expired(self.cluster, self.run, self.options.namespace, kinds)
+            leftovers = expired(self.cluster, self.run, self.options.namespace, kinds)
         except ApiError as error:
             self.progress(f"leftovers of earlier runs cannot be listed: {error}")
             return
-        if found:
-            self.progress(f"removing {counted(len(found), 'leftover')} of earlier runs")
-            delete_all(self.cluster, found, Deadline(_DELETE_SECONDS))
-            self._swept.extend(found)
+        if leftovers:
+            self.progress(f"removing {counted(len(leftovers), 'leftover')} of earlier runs")
+            delete_all(self.cluster, leftovers, Deadline(_DELETE_SECONDS))
+            self._swept.extend(leftovers)
 
     def close(self, patience_seconds: float = _PATIENCE_SECONDS) -> Cleanup:
         """Delete everything by UID and wait for that, until nothing happens for some time. May be called again.
@@ -419,5 +419,5 @@ class Session:
             unknown = self._unsure | self._sending
         for ref in unknown:
             with contextlib.suppress(ApiError):
-                if found := self._own(ref):
-                    self.adopt(found)
+                if own := self._own(ref):
+                    self.adopt(own)

@@ -63,18 +63,18 @@ def pictures(document: Mapping[str, Any]) -> tuple[Picture, ...]:
 
     A step that continues another is drawn with it.
     """
-    found: list[tuple[list[Mapping[str, Any]], list[_Event]]] = []
+    groups: list[tuple[list[Mapping[str, Any]], list[_Event]]] = []
     for item in document["checks"]:
         events = item["observed"].get("events") if item["category"] in _FAMILIES else None
         if not events:
             continue
-        if found and events[: len(found[-1][1])] == found[-1][1]:
-            found[-1] = ([*found[-1][0], item], events)
+        if groups and events[: len(groups[-1][1])] == groups[-1][1]:
+            groups[-1] = ([*groups[-1][0], item], events)
         else:
-            found.append(([item], events))
+            groups.append(([item], events))
     return tuple(
         picture
-        for checks, events in found
+        for checks, events in groups
         for picture in (
             _picture(checks, events, [item["observed"] for item in checks]),
             *(

@@ -10,9 +10,6 @@ import re
 from kubeflow_volcano.catalog.symptoms.read import recognise
 from kubeflow_volcano.problems import Problem
 
-__all__ = ["kind_of", "trouble"]
-
-
 # The same as Ansible words them, of a task on a host that was reached.
 _BECOME = re.compile(r"(?i)(incorrect|missing) \S+ password|privilege escalation|become|sudo:|not in the sudoers")
 _PYTHON = re.compile(r"(?i)interpreter|python version|python \S+ is too old|SyntaxError|ModuleNotFoundError|libpython")

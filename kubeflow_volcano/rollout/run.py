@@ -38,8 +38,6 @@ from kubeflow_volcano.rollout.state.ledger import expected_seconds, record_run
 from kubeflow_volcano.rollout.state.lock import Lock
 from kubeflow_volcano.rollout.state.store import NAMESPACE, ensure_namespace
 
-__all__ = ["carry_out", "engine_for", "requirements", "roll_out"]
-
 _CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "")
 
 

@@ -11,8 +11,6 @@ from kubeflow_volcano.validators.core.outcome import Cause, Outcome, errored, fa
 from kubeflow_volcano.validators.subjects.interception import named_in
 from kubeflow_volcano.validators.subjects.outages import taints_in
 
-__all__ = ["interruption", "not_tried", "refusal"]
-
 _UNPREPARED = "kube-controller-manager"
 """In the session's text about a namespace without ServiceAccount or counted quota."""
 _UNREAD = frozenset({"Forbidden", "Unauthorized", "Unreachable"})

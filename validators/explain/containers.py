@@ -18,8 +18,6 @@ from kubeflow_volcano.validators.explain.model import Finding, Situation, findin
 from kubeflow_volcano.validators.explain.placement.pod_sets import role_of
 from kubeflow_volcano.validators.subjects.pods import POD_NOTES, PodNotes, fault
 
-__all__ = ["containers"]
-
 _MOST = 5
 """Names of pods, and lines of a log."""
 _INIT_RUNS = "InitContainerRuns"
@@ -71,14 +69,14 @@ def _trouble(pod: Object, facts: Facts) -> Finding | None:
             todo=symptom.todo if symptom else "fix what the message names.",
             commands=symptom.commands_at(node) if symptom else (),
         )
-    found = fault(pod, facts)
-    if found is None:
+    issue = fault(pod, facts)
+    if issue is None:
         return None
     return finding(
-        found.reason,
-        found.message,
+        issue.reason,
+        issue.message,
         needed="containers that are running and ready.",
-        todo=found.todo,
+        todo=issue.todo,
         details=notes.log.strip().splitlines()[-_MOST:],
     )
 

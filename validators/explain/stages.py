@@ -85,24 +85,24 @@ def explain(situation: Situation) -> Explanation:
     unread = dict(situation.facts.unread)
     if state in {State.SUCCEEDED, State.FAILED, State.SUSPENDED}:
         return Explanation(situation, state, tuple(_of_inactive(situation)), ())
-    found: list[Finding] = []
+    findings: list[Finding] = []
     of_other = _OF_VOLCANO if is_coscheduled(situation) else _OF_SCHEDULER_PLUGINS
     for stage in (stage for stage in STAGES if stage not in of_other):
         # A refused pod and the quota that refuses it are one cause.
-        known = {item.reason for item in found} if stage is refusals else set()
+        known = {item.reason for item in findings} if stage is refusals else set()
         try:
             for item in stage(situation):
                 if item.reason not in known:
                     # Once the gang runs, only its own containers and what they need beside it are in the job's way.
                     blocks = item.blocks and (state is State.WAITING or stage in {containers, companions})
-                    found.append(replace(item, blocks=blocks))
+                    findings.append(replace(item, blocks=blocks))
         except CannotJudgeError as stop:
             why = stop.outcome
             if all(item.message != why.message for item in unread.values()):
                 unread[stage.__name__] = Unread(why.reason, why.message, why.todo)
-    if state is State.WAITING and not any(item.blocks for item in found):
-        found += _without_cause(situation, complete=not unread)
-    return Explanation(situation, state, tuple(found), tuple(unread.values()))
+    if state is State.WAITING and not any(item.blocks for item in findings):
+        findings += _without_cause(situation, complete=not unread)
+    return Explanation(situation, state, tuple(findings), tuple(unread.values()))
 
 
 def _of_inactive(situation: Situation) -> Iterator[Finding]:

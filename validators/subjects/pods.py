@@ -30,23 +30,6 @@ from kubeflow_volcano.validators.subjects.outages import nodes_of, taints_in
 from kubeflow_volcano.validators.subjects.ownership import as_owned, workload_of
 from kubeflow_volcano.validators.subjects.renewal import missing
 
-__all__ = [
-    "GROUP_NAME",
-    "JOB_GROUPS",
-    "POD_NOTES",
-    "READS",
-    "WINDOW",
-    "PodNotes",
-    "Window",
-    "fault",
-    "issue",
-    "issues",
-    "notes",
-    "pod_notes",
-    "ready_since",
-    "waits_for_gang",
-]
-
 _OLD_RESTARTS = 5  # more than this are worth a warning, however long ago (checks.md, C7)
 GROUP_NAME = VOLCANO.mark[1]
 """Annotation of a pod: the PodGroup of Volcano that it is a member of."""

@@ -21,8 +21,6 @@ from kubeflow_volcano.validators.subjects.issues import Issue, age, judged
 from kubeflow_volcano.validators.subjects.outages import nodes_of
 from kubeflow_volcano.validators.subjects.ownership import as_owned, workload_of
 
-__all__ = ["READS", "RESOURCE_OF_KIND", "issues"]
-
 RESOURCE_OF_KIND = {item.kind: item for item in (DEPLOYMENTS, STATEFUL_SETS, DAEMON_SETS, JOBS)}
 _CHECK_OF_KIND = {"Deployment": "C2", "StatefulSet": "C3", "DaemonSet": "C4", "Job": "C5"}
 

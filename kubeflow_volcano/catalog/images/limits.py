@@ -130,5 +130,5 @@ def meaning_of_status(status: int) -> Meaning:
 
 def meaning_of_error(error: str) -> Meaning:
     """What the error of a container runtime or of skopeo means, by the table of symptoms."""
-    found = recognise(error, "pull")
-    return Meaning(found.answer) if found and found.answer else Meaning.FAILED
+    symptom = recognise(error, "pull")
+    return Meaning(symptom.answer) if symptom and symptom.answer else Meaning.FAILED

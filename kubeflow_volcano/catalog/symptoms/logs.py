@@ -6,8 +6,6 @@ import re
 
 from kubeflow_volcano.catalog.symptoms.read import Symptom, recognise, symptoms
 
-__all__ = ["symptom_of_log", "telling_line"]
-
 _MOST_LINES, _MOST_CHARACTERS = 60, 1000
 _FRAME = re.compile(
     r"""

@@ -11,8 +11,6 @@ from typing import Any
 
 from kubeflow_volcano.catalog.data import HOME, load
 
-__all__ = ["PLACES", "Symptom", "recognise", "symptoms"]
-
 _MOST_CHARACTERS = 4000
 """Of a message. Patterns of several words take time by the square of its length; its cause is at one of its ends."""
 

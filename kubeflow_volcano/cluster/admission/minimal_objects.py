@@ -27,8 +27,8 @@ def minimal_object(
                 return _pod(meta) if resource == "pods" else _config_map(meta)
             for group in rule["apiGroups"]:
                 crd = definition(f"{resource}.{group}") if group and "*" not in (resource, group) else None
-                if crd and (found := _custom(crd, rule["apiVersions"], meta)):
-                    return found
+                if crd and (obj := _custom(crd, rule["apiVersions"], meta)):
+                    return obj
     return None
 
 

@@ -32,8 +32,8 @@ def level_of(labels: Mapping[str, str]) -> Level:
 
 def violated(message: str) -> str:
     """The level that refused a pod, as in `restricted:latest`; empty if it was another refusal."""
-    found = _VIOLATED.search(message)
-    return found[1] if found else ""
+    match = _VIOLATED.search(message)
+    return match[1] if match else ""
 
 
 def needed_level(message: str) -> str:

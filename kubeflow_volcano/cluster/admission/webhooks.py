@@ -75,11 +75,11 @@ def webhooks(objects: Iterable[Object]) -> Iterator[Webhook]:
 
 def backends(hook: Webhook, objects: Iterable[Object]) -> tuple[Object, ...]:
     """The workloads among `objects` whose pods the webhook's Service selects."""
-    found = tuple(objects)
-    for service in found:
+    every = tuple(objects)
+    for service in every:
         meta = service["metadata"]
         if service["kind"] == "Service" and (meta.get("namespace", ""), meta["name"]) == hook.service:
-            return selected(service, found)
+            return selected(service, every)
     return ()
 
 

@@ -96,23 +96,23 @@ class Cluster(Connection):
                 return {}
             raise
         with odd_answers("discovery"):
-            found = {
+            kinds = {
                 item["kind"]: Resource(
                     api_version, item["kind"], item["name"], item["namespaced"], frozenset(item.get("verbs") or ())
                 )
                 for item in answer["resources"]
                 if "/" not in item["name"]
             }
-        self._discovered[api_version] = found
-        return found
+        self._discovered[api_version] = kinds
+        return kinds
 
     def all_kinds(self) -> Kinds | None:
         """The kinds that the server serves now in all groups but core; None if it lacks aggregated discovery."""
         answer = self.request("GET", "/apis", accept=AGGREGATED)
         with odd_answers("discovery"):
-            found = aggregated(answer)
-        self._discovered |= found or {}
-        return found
+            kinds = aggregated(answer)
+        self._discovered |= kinds or {}
+        return kinds
 
     def unanswered_versions(self) -> tuple[str, ...]:
         """The group versions of other servers that do not answer now; none if the server lacks aggregated discovery."""
@@ -129,13 +129,13 @@ class Cluster(Connection):
         """The live object; None if it does not exist or its kind is not served."""
         try:
             path = self.resource(ref.api_version, ref.kind).path(ref.namespace, ref.name)
-            found = self.request("GET", path, deadline=deadline)
+            answer = self.request("GET", path, deadline=deadline)
         except ApiError as error:
             if error.status == HTTPStatus.NOT_FOUND:
                 return None
             raise
         with odd_answers(str(ref)):
-            return _mapping(found)
+            return _mapping(answer)
 
     def list(
         self,

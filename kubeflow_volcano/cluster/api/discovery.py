@@ -56,11 +56,11 @@ def aggregated(answer: Mapping[str, Any]) -> Kinds | None:
     """The kinds in an answer to `AGGREGATED`; None for the plain list of groups of an older server."""
     if answer["kind"] != "APIGroupDiscoveryList":
         return None
-    found: dict[str, Mapping[str, Resource]] = {}
+    kinds: dict[str, Mapping[str, Resource]] = {}
     for group in answer["items"]:
         for version in group["versions"]:
             name = f"{group['metadata']['name']}/{version['version']}"
-            found[name] = {
+            kinds[name] = {
                 item["responseKind"]["kind"]: Resource(
                     name,
                     item["responseKind"]["kind"],
@@ -70,7 +70,7 @@ def aggregated(answer: Mapping[str, Any]) -> Kinds | None:
                 )
                 for item in version.get("resources") or ()
             }
-    return found
+    return kinds
 
 
 def stale_versions(answer: Mapping[str, Any]) -> tuple[str, ...]:

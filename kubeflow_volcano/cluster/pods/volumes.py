@@ -61,6 +61,6 @@ def runs_as(spec: Mapping[str, Any], container: Mapping[str, Any], status: Mappi
 def _actual(status: Mapping[str, Any], container: str) -> Mapping[str, int]:
     for item in status.get("containerStatuses") or ():
         if item["name"] == container:
-            found: Mapping[str, int] = (item.get("user") or {}).get("linux") or {}
-            return found
+            user: Mapping[str, int] = (item.get("user") or {}).get("linux") or {}
+            return user
     return {}

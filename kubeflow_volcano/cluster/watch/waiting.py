@@ -117,8 +117,8 @@ class View:
     def generation(self, ref: Ref) -> int:
         """The generation of the object in this view; 0 if it does not exist."""
         obj = self._objects.get(Subject(ref.api_version, ref.kind, ref.namespace), {}).get(ref.name)
-        found: int = obj["metadata"].get("generation", 0) if obj else 0
-        return found
+        number: int = obj["metadata"].get("generation", 0) if obj else 0
+        return number
 
     def is_settled(self, answers: dict[Ref, Readiness], *, each: bool = False) -> bool:
         """Whether waiting can end: all are ready or have failed, or, unless `each`, a failure has lasted 3 s."""

@@ -97,5 +97,5 @@ class Project:
             yield Kept(_SPACE, "in use", f"it still has {counted(len(others), 'object')}: {few(names, 4)}")
 
     def _others(self) -> list[Object]:
-        found = contents_of(self._cluster, [NAMESPACE], Deadline(_SECONDS))
-        return [item for item in found.objects.get(NAMESPACE, ()) if Place.of(Ref.of(item)) not in self._gone]
+        contents = contents_of(self._cluster, [NAMESPACE], Deadline(_SECONDS))
+        return [item for item in contents.objects.get(NAMESPACE, ()) if Place.of(Ref.of(item)) not in self._gone]

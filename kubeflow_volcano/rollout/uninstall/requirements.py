@@ -70,11 +70,13 @@ def dependents(settings: Settings, brought: Mapping[str, Component]) -> Iterator
 
 def running(jobs: Sequence[Ref], pods: Mapping[str, Sequence[str]]) -> Problem | None:
     """Jobs that run, and unfinished `pods` by their scheduler that goes; None without any."""
-    found = [str(ref) for ref in jobs] + [f"{pod} (scheduler {name})" for name, names in pods.items() for pod in names]
-    if not found:
+    running = [str(ref) for ref in jobs] + [
+        f"{pod} (scheduler {name})" for name, names in pods.items() for pod in names
+    ]
+    if not running:
         return None
     return Problem(
-        f"jobs and pods that run: {few(found, 10)}.",
+        f"jobs and pods that run: {few(running, 10)}.",
         "no running job while its operator and scheduler are removed: running pods go on without them, pending ones "
         "stay so, and none is restarted or cleaned up.",
         "wait until they have ended, delete or suspend them, or set uninstall_running_jobs: allow.",
@@ -153,12 +155,12 @@ def _loaded(load: Callable[[str], T], version: str) -> T | None:
 
 def _requirements(settings: Settings, part: Component, brought: Mapping[str, Component]) -> set[str]:
     """Names of the components that it needs, directly or through others, among those that are there."""
-    found: set[str] = set()
+    required: set[str] = set()
     waiting = [part]
     while waiting:
         for need in map(settings.stands_in, waiting.pop().requires):
             unused = need == VOLCANO.name and settings.gang_scheduler == "none"
-            if need in brought and need not in found and not unused:
-                found.add(need)
+            if need in brought and need not in required and not unused:
+                required.add(need)
                 waiting.append(brought[need])
-    return found
+    return required

@@ -60,10 +60,10 @@ def read_survey(
     deadline = Deadline(_SECONDS)
     inventory = read_inventory(cluster)
     staying = {name for name in inventory if name not in components} if components else set()
-    found = find_stale(
+    stale = find_stale(
         cluster, inventory, (), chosen=staying, whole=(), existing=existing, of_existing=of_existing, deadline=deadline
     )
-    ours = tuple(item for item in found.stale if not components or item.component in components)
+    ours = tuple(item for item in stale.stale if not components or item.component in components)
     names = {item.ref.name for item in ours if item.ref.kind == "Namespace"}
     queues = [item.ref.name for item in ours if item.ref.kind == "Queue"]
     parts = {item.component for item in ours}
@@ -71,8 +71,8 @@ def read_survey(
     return Survey(
         inventory,
         ours,
-        found.gone,
-        found.unread,
+        stale.gone,
+        stale.unread,
         frozenset(item.ref for item in ours if _is_shared(cluster, item.ref)),
         contents_of(cluster, names, deadline),
         {name: view.jobs(name) for name in queues},
@@ -107,7 +107,7 @@ def _pods_of(cluster: Cluster, scheduler: str) -> list[str]:
 
 
 def _hooks_of_others(cluster: Cluster, ours: Collection[Ref]) -> Mapping[Ref, frozenset[tuple[str, str]]]:
-    found = {}
+    called = {}
     for kind in sorted(WEBHOOK_KINDS):
         try:
             live = cluster.list(_HOOKS, kind).items
@@ -115,5 +115,5 @@ def _hooks_of_others(cluster: Cluster, ours: Collection[Ref]) -> Mapping[Ref, fr
             continue
         for item in live:
             if Ref.of(item) not in ours and owned_by(item, FIELD_MANAGER) is None:
-                found[Ref.of(item)] = frozenset(hook.service for hook in webhooks([item]) if hook.service)
-    return found
+                called[Ref.of(item)] = frozenset(hook.service for hook in webhooks([item]) if hook.service)
+    return called

@@ -34,8 +34,6 @@ from kubeflow_volcano.validators.subjects.interception import webhook_ref
 from kubeflow_volcano.validators.subjects.issues import Issue, verdict
 from kubeflow_volcano.validators.subjects.simulation import SIMULATED_WEBHOOKS
 
-__all__ = ["CHECKS", "POLICIES", "WEBHOOK_ANSWERS", "HookAnswer", "webhook_answers"]
-
 _NAME = "kfv-dry-run"
 _UNSEEN = "it intercepts no creation of an object that can be made up"
 _PARALLEL = 4

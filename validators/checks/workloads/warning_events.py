@@ -27,8 +27,6 @@ from kubeflow_volcano.validators.core.rights import HOMES, Rule
 from kubeflow_volcano.validators.subjects import pods, services, workloads
 from kubeflow_volcano.validators.subjects.ownership import controller_of
 
-__all__ = ["CHECKS", "WARNING_EVENTS", "Warned"]
-
 _MOST_SHOWN = 3
 _BELOW_THRESHOLD = frozenset({"NodeNotReady", "ProbeWarning", "Unhealthy"})
 """Events about a pod that are over when it is ready: the kubelet's of single probes (those that count make the pod

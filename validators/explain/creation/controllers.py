@@ -42,8 +42,8 @@ class Controller:
 
     def account(self, facts: Facts) -> str:
         """User name of its ServiceAccount."""
-        found = facts.get("deployments.apps", self.ref.namespace, self.ref.name) or {}
-        spec = found.get("spec", {}).get("template", {}).get("spec", {})
+        live = facts.get("deployments.apps", self.ref.namespace, self.ref.name) or {}
+        spec = live.get("spec", {}).get("template", {}).get("spec", {})
         return f"system:serviceaccount:{self.ref.namespace}:{spec.get('serviceAccountName') or 'default'}"
 
 
@@ -79,16 +79,16 @@ def controllers(situation: Situation) -> Iterator[Finding]:
     if job.roles and len(situation.pods) >= job.wanted:
         return
     for item in controllers_of(job.family, situation.facts.expectations.scheduler):
-        if found := down(item.ref, situation):
-            yield found
+        if finding := down(item.ref, situation):
+            yield finding
 
 
 def down(ref: Ref, situation: Situation) -> Finding | None:
     """Why the controller creates nothing: it does not exist, or is not available. None where it runs."""
     job, pods = situation.job, len(situation.pods)
     needed = f"the controller that creates the pods of a {job.ref.kind}."
-    found = situation.facts.get("deployments.apps", ref.namespace, ref.name)
-    if found is None:
+    live = situation.facts.get("deployments.apps", ref.namespace, ref.name)
+    if live is None:
         return finding(
             "ControllerMissing",
             f"{ref} does not exist; {pods} of {job.wanted} pods exist.",
@@ -96,7 +96,7 @@ def down(ref: Ref, situation: Situation) -> Finding | None:
             todo="install it, or run the job in a cluster that has it.",
             objects=[ref],
         )
-    state = assess(found)
+    state = assess(live)
     if state.state is State.READY:
         return None
     return finding(

@@ -79,14 +79,14 @@ def _over(ref: Ref, over: Amounts, hard: Amounts, used: Amounts) -> Finding:
 
 def _unset(missing: Mapping[str, tuple[Role, int]], defaults: Defaults, hard: Amounts) -> set[str]:
     """CPU and memory entries of the quota that some container does not set."""
-    found: set[str] = set()
+    unset: set[str] = set()
     for role, _ in missing.values():
         spec = with_defaults(role.template["spec"], defaults)
         for container in (*spec["containers"], *spec["initContainers"]):
             given = container["resources"]
             known = {f"{kind}.{name}" for kind in ("requests", "limits") for name in given[kind]} | {*given["requests"]}
-            found |= {name for name in hard if name in _MUST_BE_SET and name not in known}
-    return found
+            unset |= {name for name in hard if name in _MUST_BE_SET and name not in known}
+    return unset
 
 
 def _missing(situation: Situation) -> Mapping[str, tuple[Role, int]]:

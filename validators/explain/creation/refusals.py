@@ -22,8 +22,6 @@ from kubeflow_volcano.validators.reading.dry_runs import Answer
 from kubeflow_volcano.validators.subjects import webhooks
 from kubeflow_volcano.validators.subjects.kubectl import look_again, restart
 
-__all__ = ["ADMISSION", "expected_refusals", "is_refused_in_dry_run", "refusals", "refused"]
-
 ADMISSION = Fact[Mapping[str, Answer]]("admission", lambda _cluster, _facts: {}, {})
 """By role, how a dry run of creating one of its pods was refused; accepted roles are left out."""
 _VOLCANO_WEBHOOK = "validatepod.volcano.sh"
@@ -54,15 +52,15 @@ def refusals(situation: Situation) -> Iterator[Finding]:
     """What the API server refused to create for the job, in its own words: one finding for each reason."""
     if situation.missing <= 0:
         return
-    found: dict[str, Finding] = {}
+    findings: dict[str, Finding] = {}
     for event in reversed(refused(situation)):
         reason, todo = _classify(event.message)
         if _VOLCANO_WEBHOOK in event.message and (not is_open(situation) or _lacks_group(situation)):
             continue  # the stages queue and podgroup report what Volcano's webhook found there
         if past := _change_since(reason, event, situation):
-            found.setdefault(reason, _not_tried_again(event, past, situation))
+            findings.setdefault(reason, _not_tried_again(event, past, situation))
             continue
-        found.setdefault(
+        findings.setdefault(
             reason,
             finding(
                 reason,
@@ -73,12 +71,12 @@ def refusals(situation: Situation) -> Iterator[Finding]:
                 blocks=len(situation.pods) < situation.minimum,
             ),
         )
-    yield from found.values()
+    yield from findings.values()
     for role, answer in situation.facts.known(ADMISSION).items():
         reason, todo = _classify(answer.text)
-        if answer.kind != "silent" and reason not in found and not situation.pods:
-            found[reason] = _in_dry_run(role, answer, reason, todo)
-            yield found[reason]
+        if answer.kind != "silent" and reason not in findings and not situation.pods:
+            findings[reason] = _in_dry_run(role, answer, reason, todo)
+            yield findings[reason]
 
 
 def is_refused_in_dry_run(situation: Situation) -> bool:
@@ -191,30 +189,30 @@ def _change_since(reason: str, event: Event, situation: Situation) -> str:
     return ""
 
 
-def _created(resource: str, namespace: str, found: re.Match[str] | None, facts: Facts) -> str:
-    name = found["name"].strip('"') if found else ""
+def _created(resource: str, namespace: str, match: re.Match[str] | None, facts: Facts) -> str:
+    name = match["name"].strip('"') if match else ""
     return f"{name} was created" if name and facts.get(resource, namespace, name) else ""
 
 
 def _room_in_quota(event: Event, situation: Situation) -> str:
-    found = _QUOTA.search(event.message)
-    if found is None:
+    match = _QUOTA.search(event.message)
+    if match is None:
         return ""
-    quota = situation.facts.get("resourcequotas", situation.job.ref.namespace, found["name"])
+    quota = situation.facts.get("resourcequotas", situation.job.ref.namespace, match["name"])
     if quota is None:
-        return f"quota {found['name']} was deleted"
-    asked = amounts(dict(pair.split("=", 1) for pair in found["asked"].split(",") if "=" in pair))
+        return f"quota {match['name']} was deleted"
+    asked = amounts(dict(pair.split("=", 1) for pair in match["asked"].split(",") if "=" in pair))
     hard, used = (amounts(quota.get("status", {}).get(key)) for key in ("hard", "used"))
     zero, count = Decimal(0), max(situation.job.wanted - len(situation.pods), 1) if _is_of_pod(event) else 1
     fits = all(used.get(name, zero) + count * amount <= hard[name] for name, amount in asked.items() if name in hard)
-    return f"quota {found['name']} has room for everything that is missing" if asked and fits else ""
+    return f"quota {match['name']} has room for everything that is missing" if asked and fits else ""
 
 
 def _webhook_since(reason: str, event: Event, situation: Situation) -> str:
-    found = _WEBHOOK.search(event.message)
-    if found is None or situation.facts.unread.keys() & {*webhooks.RESOURCES.values()}:
+    match = _WEBHOOK.search(event.message)
+    if match is None or situation.facts.unread.keys() & {*webhooks.RESOURCES.values()}:
         return ""
-    name = found["name"]
+    name = match["name"]
     hook = webhook_named(situation, name)
     if hook is None:
         return f"webhook {name} was deleted"

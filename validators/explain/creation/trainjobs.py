@@ -27,20 +27,20 @@ def runtime(situation: Situation) -> Iterator[Finding]:
         return
     named = situation.obj["spec"]["runtimeRef"]
     kind = named.get("kind", "ClusterTrainingRuntime")
-    found = runtime_of(situation.obj, situation.facts)
-    if found is None:
+    chosen = runtime_of(situation.obj, situation.facts)
+    if chosen is None:
         if len(situation.pods) < job.wanted or not job.roles:
             yield _missing(kind, named["name"], situation)
     # Jobs of steps are no gangs by design: nothing is to be configured for them.
-    elif not job.later and (fault := runtimes.fault(found)):
-        ref = Ref.of(found)
+    elif not job.later and (fault := runtimes.fault(chosen)):
+        ref = Ref.of(chosen)
         yield finding(
             "RuntimeHalfWired" if fault.half else "RuntimeWithoutGang",
             f"{ref} {fault.text}: the pods of its jobs are scheduled one by one.",
             needed="podGroupPolicy.volcano and schedulerName volcano together, for jobs that start as a gang.",
             todo="set both in the runtime and recreate the job: existing pods keep their scheduler.",
             objects=[ref],
-            changes=[runtimes.correction(found)],
+            changes=[runtimes.correction(chosen)],
             blocks=False,
         )
 
@@ -65,8 +65,8 @@ def _missing(kind: str, name: str, situation: Situation) -> Finding:
 
 def has_gang_policy(situation: Situation) -> bool:
     """Whether the runtime makes Trainer create a Volcano PodGroup for the job."""
-    found = runtime_of(situation.obj, situation.facts) or {"spec": {}}
-    return "volcano" in (found["spec"].get("podGroupPolicy") or {})
+    chosen = runtime_of(situation.obj, situation.facts) or {"spec": {}}
+    return "volcano" in (chosen["spec"].get("podGroupPolicy") or {})
 
 
 def jobset(situation: Situation) -> Iterator[Finding]:
@@ -78,20 +78,20 @@ def jobset(situation: Situation) -> Iterator[Finding]:
         return
     if runtime_of(situation.obj, situation.facts) is None:
         return
-    found = situation.facts.get(JOBSETS, job.ref.namespace, job.ref.name)
-    if found is None:
+    live = situation.facts.get(JOBSETS, job.ref.namespace, job.ref.name)
+    if live is None:
         yield from _not_created(situation)
         return
-    owners = found["metadata"].get("ownerReferences") or ()
+    owners = live["metadata"].get("ownerReferences") or ()
     if all(item["uid"] != job.uid for item in owners):
         names = ", ".join(f"{item['kind']} {item['name']}" for item in owners)
         yield finding(
             "NameTaken",
-            f"{Ref.of(found)} {f'belongs to {names}' if names else 'has no owner'}; {job.ref} needs that name for its "
+            f"{Ref.of(live)} {f'belongs to {names}' if names else 'has no owner'}; {job.ref} needs that name for its "
             "own JobSet.",
             needed=f"a JobSet {job.ref.name} that {TRAINER.ref} created for the job.",
             todo="delete that JobSet if it is unused, or rename the job.",
-            objects=[Ref.of(found)],
+            objects=[Ref.of(live)],
             commands=[f"kubectl -n {job.ref.namespace} get {JOBSETS} {job.ref.name} -o yaml"],
         )
     elif not situation.pods:

@@ -66,18 +66,18 @@ def _configured(situation: Situation) -> Iterator[Webhook]:
 
 def to_create(situation: Situation) -> tuple[Object, ...]:
     """What does not exist yet, with what webhooks select by: one pod of each role, the PodGroup, the JobSet."""
-    job, found = situation.job, []
+    job, objects = situation.job, []
     if situation.missing > 0:
         metas = [role.template.get("metadata") or {} for role in job.roles] or [{}]
-        found += [
+        objects += [
             _object("v1", "Pod", situation, _pod_labels(situation) | (meta.get("labels") or {})) for meta in metas
         ]
     if situation.group is None:
-        found.append(_object(*PODGROUP, situation, {}))
+        objects.append(_object(*PODGROUP, situation, {}))
     jobsets = situation.facts.objects.get(JOBSETS, ())
     if job.family == "trainer.kubeflow.org" and all(item["metadata"]["name"] != job.ref.name for item in jobsets):
-        found.append(_object(*JOBSET, situation, {}))
-    return tuple(found)
+        objects.append(_object(*JOBSET, situation, {}))
+    return tuple(objects)
 
 
 def pod_of(role: Role, situation: Situation) -> Object:

@@ -33,18 +33,18 @@ def read(files: Sequence[str], namespace: str) -> tuple[Source, ...]:
         InvalidInput: a file cannot be read, is no YAML, or holds something else than objects of Kubernetes.
     """
     problems: list[Problem] = []
-    found: list[Source] = []
+    sources: list[Source] = []
     for file in files:
         try:
-            found.append(parse(file, _text(file), namespace))
+            sources.append(parse(file, _text(file), namespace))
         except InvalidInput as error:
             problems += error.problems
     if problems:
         raise InvalidInput(problems)
-    if not any(source.manifests for source in found):
+    if not any(source.manifests for source in sources):
         names = ", ".join(files)
         raise InvalidInput.problem(f"no object in {names}.", "at least one manifest.", "name the file of a job.")
-    return tuple(found)
+    return tuple(sources)
 
 
 def parse(origin: str, text: str, namespace: str) -> Source:
@@ -54,17 +54,17 @@ def parse(origin: str, text: str, namespace: str) -> Source:
         InvalidInput: it is no YAML, or holds something else than objects of Kubernetes.
     """
     problems: list[Problem] = []
-    found: list[Manifest] = []
+    manifests: list[Manifest] = []
     for number, document in enumerate(foreign.parse(text, origin), start=1):
         for at, obj in _objects(document):
             if wrong := _fault(obj):
                 place = f"{origin}, document {number}"
                 problems.append(Problem(f"{place}: {wrong}.", "an object with apiVersion, kind and name.", _TODO))
             else:
-                found.append(Manifest(origin, number, obj, namespace, at))
+                manifests.append(Manifest(origin, number, obj, namespace, at))
     if problems:
         raise InvalidInput(problems)
-    return Source(origin, text, tuple(found))
+    return Source(origin, text, tuple(manifests))
 
 
 def _text(file: str) -> str:

@@ -36,8 +36,8 @@ def fetch(cluster: Cluster, api_version: str) -> Schemas:
         ApiError: Kubernetes before 1.24 answers 404.
     """
     root = f"apis/{api_version}" if "/" in api_version else f"api/{api_version}"
-    found: Schemas = cluster.request("GET", f"/openapi/v3/{root}")["components"]["schemas"]
-    return found
+    schemas: Schemas = cluster.request("GET", f"/openapi/v3/{root}")["components"]["schemas"]
+    return schemas
 
 
 def unknown_fields(obj: Object, schemas: Schemas) -> Iterator[Unknown]:

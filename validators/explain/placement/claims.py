@@ -41,10 +41,10 @@ def claims(situation: Situation) -> Iterator[Finding]:
 def volume_terms(pod: Object, facts: Facts) -> tuple[tuple[str, Sequence[Object]], ...]:
     """Claim and node selector terms of each bound volume that only some nodes can reach."""
     namespace = pod["metadata"].get("namespace", "")
-    found = ((name, facts.get(_CLAIMS, namespace, name)) for name in _names(pod))
+    claims = ((name, facts.get(_CLAIMS, namespace, name)) for name in _names(pod))
     volumes = (
         (name, facts.get("persistentvolumes", "", claim["spec"]["volumeName"]))
-        for name, claim in found
+        for name, claim in claims
         if claim and claim["spec"].get("volumeName")
     )
     required = (
@@ -56,14 +56,14 @@ def volume_terms(pod: Object, facts: Facts) -> tuple[tuple[str, Sequence[Object]
 def unbound_claims(pod: Object, facts: Facts) -> tuple[str, ...]:
     """Claims of the pod that are bound when the first pod that mounts them is placed, on its node."""
     namespace = pod["metadata"].get("namespace", "")
-    found = ((name, facts.get(_CLAIMS, namespace, name)) for name in _names(pod))
-    return tuple(name for name, claim in found if claim and _waits_for_consumer(claim, facts))
+    claims = ((name, facts.get(_CLAIMS, namespace, name)) for name in _names(pod))
+    return tuple(name for name, claim in claims if claim and _waits_for_consumer(claim, facts))
 
 
 def _waits_for_consumer(claim: Object, facts: Facts) -> bool:
     name = claim["spec"].get("storageClassName")
-    found = facts.get(_CLASSES, "", effective_class(facts) if name is None else name)
-    return not claim["spec"].get("volumeName") and (found or {}).get("volumeBindingMode") == _BOUND_LATE
+    storage_class = facts.get(_CLASSES, "", effective_class(facts) if name is None else name)
+    return not claim["spec"].get("volumeName") and (storage_class or {}).get("volumeBindingMode") == _BOUND_LATE
 
 
 def missing_claims(pod: Object, facts: Facts) -> list[str]:
@@ -73,13 +73,13 @@ def missing_claims(pod: Object, facts: Facts) -> list[str]:
 
 def _names(pod: Object) -> list[str]:
     """Names of the claims that the pod mounts; a generic ephemeral volume's claim has the pod's name in it."""
-    found = []
+    names = []
     for volume in pod["spec"].get("volumes") or ():
         if "persistentVolumeClaim" in volume:
-            found.append(volume["persistentVolumeClaim"]["claimName"])
+            names.append(volume["persistentVolumeClaim"]["claimName"])
         elif "ephemeral" in volume and pod.get("metadata", {}).get("name"):
-            found.append(f"{pod['metadata']['name']}-{volume['name']}")
-    return found
+            names.append(f"{pod['metadata']['name']}-{volume['name']}")
+    return names
 
 
 def _trouble(claim: Object, situation: Situation) -> Finding | None:
@@ -106,8 +106,8 @@ def _trouble(claim: Object, situation: Situation) -> Finding | None:
                 todo="name a class in the claim, or mark a class as default.",
                 objects=[ref],
             )
-    found = situation.facts.get(_CLASSES, "", name) if name else None
-    if name and found is None:
+    storage_class = situation.facts.get(_CLASSES, "", name) if name else None
+    if name and storage_class is None:
         known = ", ".join(sorted(item["metadata"]["name"] for item in situation.facts.all(_CLASSES)))
         return finding(
             "ClassMissing",
@@ -117,7 +117,7 @@ def _trouble(claim: Object, situation: Situation) -> Finding | None:
             objects=[ref],
         )
     message = next((item.message.rstrip(".") for item in reversed(situation.events) if item.ref == ref), "")
-    if (found or {}).get("volumeBindingMode") == _BOUND_LATE and not message:
+    if (storage_class or {}).get("volumeBindingMode") == _BOUND_LATE and not message:
         return None  # it is bound when its pod is placed
     return finding(
         "ClaimUnbound",

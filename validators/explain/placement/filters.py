@@ -37,8 +37,8 @@ def _of_node(wish: Wish, node: Node) -> Iterator[Refusal]:
     if spec.get("unschedulable") and untolerated(pod, [_CORDON]):
         yield Refusal("Cordoned", "is cordoned")
     taints = [item for item in spec.get("taints") or () if item["key"] != _CORDON["key"]]
-    if found := untolerated(pod, taints):
-        yield Refusal("Taint", f"has the taint {', '.join(map(taint_text, found))}")
+    if taint := untolerated(pod, taints):
+        yield Refusal("Taint", f"has the taint {', '.join(map(taint_text, taint))}")
     if missing := missing_labels(pod, node.obj):
         yield Refusal("Selector", f"lacks the label {', '.join(missing)}")
     required = required_terms(pod)

@@ -46,10 +46,10 @@ def _of_claims(wish: Wish, node: Node, every: Sequence[Node]) -> Iterator[Refusa
 def apart(pod: Object) -> list[str]:
     """What keeps identical pods off each other's node or topology domain, in words."""
     ports = sorted({port for _, port in _host_ports(pod)})
-    found = [f"host port {', '.join(map(str, ports))}"] if ports else []
+    reasons = [f"host port {', '.join(map(str, ports))}"] if ports else []
     rules = (rule for rule in _required(pod, "podAntiAffinity") if _matches(rule, pod, pod))
-    found += [f"podAntiAffinity on {rule['topologyKey']}" for rule in rules]
-    return found + [f"topologySpreadConstraints on {rule['topologyKey']}" for rule in _spreads(pod)]
+    reasons += [f"podAntiAffinity on {rule['topologyKey']}" for rule in rules]
+    return reasons + [f"topologySpreadConstraints on {rule['topologyKey']}" for rule in _spreads(pod)]
 
 
 def without_neighbours(pod: Object) -> Object:
@@ -93,13 +93,13 @@ def _of_spread(pod: Object, node: Node, every: Sequence[Node]) -> Iterator[Refus
 
 def _counts(rule: Object, pod: Object, nodes: Sequence[Node]) -> Mapping[str, int]:
     """Pods that the constraint counts, by topology domain."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for node in nodes:
         count = _count(rule, pod, node)
         if count is not None:
             domain = node.labels[rule["topologyKey"]]
-            found[domain] = found.get(domain, 0) + count
-    return found
+            counts[domain] = counts.get(domain, 0) + count
+    return counts
 
 
 def _count(rule: Object, pod: Object, node: Node) -> int | None:
@@ -125,8 +125,8 @@ def _spread_over(rule: Object, pod: Object, other: Object) -> bool:
 
 
 def _required(pod: Object, kind: str) -> Sequence[Object]:
-    found = (pod["spec"].get("affinity") or {}).get(kind) or {}
-    return found.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
+    affinity = (pod["spec"].get("affinity") or {}).get(kind) or {}
+    return affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
 
 
 def _is_first_of_its_kind(rule: Object, pod: Object, every: Sequence[Node]) -> bool:

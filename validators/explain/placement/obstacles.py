@@ -33,10 +33,10 @@ _DISTANCE = {"Absent": 2, "Never": 1}
 _OF_RESOURCES = frozenset({"Insufficient", "Never"})
 
 
-def remedies(found: Refusals) -> list[str]:
+def remedies(refused: Refusals) -> list[str]:
     """What makes a node accept the pod: on the nodes with the fewest obstacles, what takes the most to resolve."""
-    nearest = min((_distance(items) for items in found.values()), default=None)
-    return sorted({_TODO[_hardest(items).reason] for items in found.values() if _distance(items) == nearest})
+    nearest = min((_distance(items) for items in refused.values()), default=None)
+    return sorted({_TODO[_hardest(items).reason] for items in refused.values() if _distance(items) == nearest})
 
 
 def _distance(items: Sequence[Refusal]) -> tuple[int, int]:
@@ -48,19 +48,19 @@ def _hardest(items: Sequence[Refusal]) -> Refusal:
     return max(items, key=lambda item: _DISTANCE.get(item.reason, 0))
 
 
-def summary(found: Refusals) -> str:
+def summary(refused: Refusals) -> str:
     """Each obstacle with the number of nodes that have it, the most frequent first."""
     counts: dict[str, int] = {}
-    for items in found.values():
+    for items in refused.values():
         for text in {f"no room for {item.lacks}" if item.reason in _OF_RESOURCES else item.text for item in items}:
             counts[text] = counts.get(text, 0) + 1
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{text} ({counted(number, 'node')})" for text, number in ordered)
 
 
-def by_reasons(found: Refusals) -> Iterator[str]:
+def by_reasons(refused: Refusals) -> Iterator[str]:
     """One line for all nodes with the same reasons."""
-    return by_text((name, "; ".join(item.text for item in items)) for name, items in found.items())
+    return by_text((name, "; ".join(item.text for item in items)) for name, items in refused.items())
 
 
 def by_text(nodes: Iterable[tuple[str, str]]) -> Iterator[str]:

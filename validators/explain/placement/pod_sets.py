@@ -40,14 +40,14 @@ def pod_sets(situation: Situation) -> tuple[PodSet, ...]:
     alike: dict[tuple[str, str], list[Object]] = {}
     for pod in ungated:
         alike.setdefault((role_of(pod).lower(), _shape(pod)), []).append(pod)
-    found = {
+    sets = {
         key: PodSet(role_of(pods[0]), len(pods), _wish(pods[0], situation), Ref.of(pods[0]))
         for key, pods in alike.items()
     }
     for item in _missing(situation):
         key = (item.role.lower(), _shape(item.wish.pod))
-        found[key] = replace(found[key], count=found[key].count + item.count) if key in found else item
-    return tuple(found.values())
+        sets[key] = replace(sets[key], count=sets[key].count + item.count) if key in sets else item
+    return tuple(sets.values())
 
 
 def _missing(situation: Situation) -> Iterator[PodSet]:

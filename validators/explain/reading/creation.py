@@ -44,9 +44,9 @@ def with_admission(cluster: Cluster, situation: Situation) -> Situation:
     """The situation with what decides about what is missing: webhooks, permissions, pod templates after admission."""
     if not to_create(situation):
         return situation
-    found = _with(situation, _webhooks(cluster, situation.job.ref.namespace))
-    found = _with_permissions(cluster, _with(found, _backends(cluster, found)))
-    return _with_admitted_templates(cluster, found) if found.missing > 0 else found
+    complete = _with(situation, _webhooks(cluster, situation.job.ref.namespace))
+    complete = _with_permissions(cluster, _with(complete, _backends(cluster, complete)))
+    return _with_admitted_templates(cluster, complete) if complete.missing > 0 else complete
 
 
 def _with_admitted_templates(cluster: Cluster, situation: Situation) -> Situation:
@@ -68,8 +68,8 @@ def _with_admitted_templates(cluster: Cluster, situation: Situation) -> Situatio
         else role
         for role in job.roles
     )
-    found = {**facts.found, ADMISSION: {name: answer_of(error) for name, error in refused.items()}}
-    return replace(situation, job=replace(job, roles=changed), facts=replace(facts, found=found))
+    known = {**facts.found, ADMISSION: {name: answer_of(error) for name, error in refused.items()}}
+    return replace(situation, job=replace(job, roles=changed), facts=replace(facts, found=known))
 
 
 def _webhooks(cluster: Cluster, namespace: str) -> Mapping[str, tuple[Object, ...] | Unread]:
@@ -84,24 +84,24 @@ def _backends(cluster: Cluster, situation: Situation) -> Mapping[str, tuple[Obje
         return {}
     hooks = intercepting(situation, to_create(situation))
     refs = sorted({ref for hook in hooks if (ref := webhooks.service_of(hook.text))})
-    found: dict[str, tuple[Object, ...] | Unread] = {"services": (), _SLICES: ()}
+    answers: dict[str, tuple[Object, ...] | Unread] = {"services": (), _SLICES: ()}
     for ref in refs:
         slices = Query(_SLICES, ref.namespace, f"kubernetes.io/service-name={ref.name}")
         for resource, answer in (
             ("services", _read(cluster, ref, Rule("get", "", "services", ref.namespace))),
             (_SLICES, list_objects(cluster, slices)),
         ):
-            known = found[resource]
-            found[resource] = answer if isinstance(answer, Unread) or isinstance(known, Unread) else (*known, *answer)
-    return found
+            known = answers[resource]
+            answers[resource] = answer if isinstance(answer, Unread) or isinstance(known, Unread) else (*known, *answer)
+    return answers
 
 
 def _read(cluster: Cluster, ref: Ref, rule: Rule) -> tuple[Object, ...] | Unread:
     try:
-        found = cluster.get(ref)
+        live = cluster.get(ref)
     except ApiError as error:
         return refusal(error, rule, str(ref))
-    return (found,) if found else ()
+    return (live,) if live else ()
 
 
 def _with_permissions(cluster: Cluster, situation: Situation) -> Situation:

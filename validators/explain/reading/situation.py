@@ -103,12 +103,14 @@ def read_situation(cluster: Cluster, namespace: str, name: str, kind: str = "") 
         beside = [pod for pod in objects["pods"] if pod["metadata"]["namespace"] == namespace]
         owners, untold = between(cluster, obj["metadata"]["uid"], beside)
         unread |= untold
-    found = assemble(chosen, obj, facts, owners)
-    if found.state is State.WAITING or (found.state is State.STARTED and len(found.pods) < found.job.wanted):
-        found = creation.with_admission(cluster, found)
-    unready = [pod for pod in found.placed if assess_pod(pod).state not in {Readiness.READY, Readiness.SKIP}]
+    complete = assemble(chosen, obj, facts, owners)
+    if complete.state is State.WAITING or (
+        complete.state is State.STARTED and len(complete.pods) < complete.job.wanted
+    ):
+        complete = creation.with_admission(cluster, complete)
+    unready = [pod for pod in complete.placed if assess_pod(pod).state not in {Readiness.READY, Readiness.SKIP}]
     noted = {pod["metadata"]["uid"]: notes(cluster, pod) for pod in unready[:_MOST_NOTES]}
-    return replace(found, facts=replace(found.facts, found={**found.facts.found, POD_NOTES: noted}))
+    return replace(complete, facts=replace(complete.facts, found={**complete.facts.found, POD_NOTES: noted}))
 
 
 def _find(cluster: Cluster, namespace: str, name: str, word: str) -> tuple[Kind, Object]:
@@ -119,11 +121,11 @@ def _find(cluster: Cluster, namespace: str, name: str, word: str) -> tuple[Kind,
     if not asked:
         needed = f"one of {', '.join([*KINDS, 'vcjob'])}, or another kind that the API server serves."
         raise InvalidInput.problem(f"--kind {word}.", needed, "correct or omit it.")
-    found, denied = _having(cluster, asked, namespace, name)
-    if known and not found:  # another group or version may have a kind of this name: MPIJob v2beta1
-        found, more = _having(cluster, kinds_named(cluster, word), namespace, name)
+    matches, denied = _having(cluster, asked, namespace, name)
+    if known and not matches:  # another group or version may have a kind of this name: MPIJob v2beta1
+        matches, more = _having(cluster, kinds_named(cluster, word), namespace, name)
         denied += more
-    jobs = [pair for pair in found if pair[0].kind != PODGROUP[1]] or found
+    jobs = [pair for pair in matches if pair[0].kind != PODGROUP[1]] or matches
     if len(jobs) == 1:
         return jobs[0]
     if jobs:
@@ -240,7 +242,7 @@ def _plain(message: str) -> str:
 
 def _events(every: Iterable[Object], about: set[str]) -> list[Event]:
     """Warnings about the objects with these UIDs, oldest first."""
-    found = [
+    events = [
         Event(
             ref=Ref(
                 item["involvedObject"].get("apiVersion", "v1"),
@@ -257,4 +259,4 @@ def _events(every: Iterable[Object], about: set[str]) -> list[Event]:
         for item in every
         if item.get("type") == "Warning" and item.get("involvedObject", {}).get("uid") in about
     ]
-    return sorted(found, key=lambda event: event.last)
+    return sorted(events, key=lambda event: event.last)

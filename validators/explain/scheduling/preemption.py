@@ -72,5 +72,5 @@ def _priority(situation: Situation) -> int:
 
 def _preempts(situation: Situation) -> bool:
     """Whether the scheduler has the action preempt; assumed where its configuration is unknown."""
-    found = configuration(situation.facts)
-    return found is None or "preempt" in found.actions
+    chosen = configuration(situation.facts)
+    return chosen is None or "preempt" in chosen.actions

@@ -58,8 +58,8 @@ def gates(situation: Situation) -> Iterator[Finding]:
 
 def _volcano(situation: Situation) -> Iterator[Finding]:
     place = situation.facts.expectations.scheduler
-    found = situation.facts.get("deployments.apps", place.namespace, place.name)
-    state = assess(found) if found else None
+    live = situation.facts.get("deployments.apps", place.namespace, place.name)
+    state = assess(live) if live else None
     if state is None or state.state is not State.READY:
         yield finding(
             "SchedulerDown" if state else "SchedulerMissing",
@@ -70,7 +70,7 @@ def _volcano(situation: Situation) -> Iterator[Finding]:
             commands=[f"kubectl -n {place.namespace} get deployment,pod"],
         )
         return
-    configuration = scheduler_configuration.read(found or {}, situation.facts)
+    configuration = scheduler_configuration.read(live or {}, situation.facts)
     if isinstance(configuration, scheduler_configuration.Unusable):
         yield finding(
             configuration.reason,

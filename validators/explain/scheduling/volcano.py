@@ -31,14 +31,14 @@ def configuration(facts: Facts) -> Configuration | None:
     """The scheduler's configuration; None where there is no scheduler, or its configuration cannot be read."""
     place = facts.expectations.scheduler
     scheduler = facts.get("deployments.apps", place.namespace, place.name)
-    found = read(scheduler, facts) if scheduler else None
-    return None if isinstance(found, Unusable) else found
+    chosen = read(scheduler, facts) if scheduler else None
+    return None if isinstance(chosen, Unusable) else chosen
 
 
 def plugins(facts: Facts) -> Mapping[str, Mapping[str, Any]]:
     """The scheduler's plugins with their options; none where its configuration is unknown."""
-    found = configuration(facts)
-    return found.plugins if found else {}
+    chosen = configuration(facts)
+    return chosen.plugins if chosen else {}
 
 
 def enqueues(facts: Facts) -> bool:
@@ -47,8 +47,8 @@ def enqueues(facts: Facts) -> bool:
     Without it, allocate takes them as they come, and only what pods hold counts (pickUpQueuesAndJobs of
     pkg/scheduler/actions/allocate, v1.8.0 to v1.15.1).
     """
-    found = configuration(facts)
-    return found is None or "enqueue" in found.actions
+    chosen = configuration(facts)
+    return chosen is None or "enqueue" in chosen.actions
 
 
 def queues_by_name(facts: Facts) -> Mapping[str, Object]:
@@ -68,8 +68,8 @@ def queue_of(group: Object) -> str:
 
 def capability(queue: Object) -> dict[str, Decimal]:
     """The queue's limits; 0 CPU or memory is unlimited (proportion.go), 0 of another resource is none of it."""
-    found = amounts(queue["spec"].get("capability"))
-    return {name: most for name, most in found.items() if most or name not in UNLIMITED_AT_ZERO}
+    limits = amounts(queue["spec"].get("capability"))
+    return {name: most for name, most in limits.items() if most or name not in UNLIMITED_AT_ZERO}
 
 
 def ancestors(name: str, queues: Mapping[str, Object], facts: Facts) -> Iterator[str]:
@@ -94,8 +94,8 @@ def is_hierarchical(facts: Facts) -> bool:
 
 def min_resources(group: Object | None) -> dict[str, Decimal]:
     """The PodGroup's minResources, without the names of quotas that Volcano's own jobs add to it since 1.9."""
-    found = amounts((group or {"spec": {}})["spec"].get("minResources"))
-    return {name: most for name, most in found.items() if name != "pods" and not name.startswith(_OF_QUOTAS)}
+    asked = amounts((group or {"spec": {}})["spec"].get("minResources"))
+    return {name: most for name, most in asked.items() if name != "pods" and not name.startswith(_OF_QUOTAS)}
 
 
 def gang_requests(situation: Situation) -> dict[str, Decimal]:

@@ -53,15 +53,15 @@ def find_leftovers(cluster: Cluster, tools: Collection[str], deadline: Deadline)
         except ApiError as error:
             return {} if error.status == HTTPStatus.NOT_FOUND else str(error)
 
-    found: dict[Ref, tuple[str, Object]] = {}
+    leftovers: dict[Ref, tuple[str, Object]] = {}
     unread: dict[str, str] = {}
     for kind, answer in zip(kinds, in_parallel(look, kinds, _PARALLEL), strict=True):
         if isinstance(answer, str):
             unread[kind.title] = answer
         else:
-            found |= answer
+            leftovers |= answer
     programs = dict(_programs(cluster, tools))
-    return Leftovers(found | programs, frozenset(programs), unread)
+    return Leftovers(leftovers | programs, frozenset(programs), unread)
 
 
 def _tools(item: Object, tools: Collection[str]) -> Iterator[str]:

@@ -24,13 +24,13 @@ _OWN = frozenset({("batch.volcano.sh", "Job"), ("", "Pod")})
 
 def types(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
     """Values of another type than the API's: all other rules rely on these."""
-    if found := manifest.wrong_types:
+    if wrong := manifest.wrong_types:
         yield flaw(
             "WrongType",
-            f"{counted(len(found), 'value')} of another type than the API's: {found[0]}.",
+            f"{counted(len(wrong), 'value')} of another type than the API's: {wrong[0]}.",
             needed="values that the API server accepts; nothing else was judged in this manifest.",
             todo="correct them.",
-            details=found[1:],
+            details=wrong[1:],
         )
 
 
@@ -99,12 +99,12 @@ def unknown(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
     """Fields that the API server's schema of the kind does not have."""
     schemas = facts.read(SCHEMAS).get(manifest.ref.api_version) or {}
     known = set(misplaced(manifest))
-    found = [item for item in unknown_fields(manifest.obj, schemas) if item.path not in known]
-    if found:
-        lines = [f"{shown(item.path)}.{item.hint}" for item in found]
+    unlisted = [item for item in unknown_fields(manifest.obj, schemas) if item.path not in known]
+    if unlisted:
+        lines = [f"{shown(item.path)}.{item.hint}" for item in unlisted]
         yield flaw(
             "UnknownField",
-            f"{counted(len(found), 'field')} that a {manifest.kind} of {manifest.ref.api_version} does not have: "
+            f"{counted(len(unlisted), 'field')} that a {manifest.kind} of {manifest.ref.api_version} does not have: "
             f"{lines[0]} Strict clients refuse the manifest, others drop the field in silence.",
             needed="fields of the kind's schema (kubectl explain).",
             todo="correct, move or remove them.",

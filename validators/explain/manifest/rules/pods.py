@@ -83,11 +83,11 @@ def images(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
 
 def _images(manifest: Manifest) -> dict[str, list[Path]]:
     """Every image that it names, with the paths of its names."""
-    found: dict[str, list[Path]] = {}
+    images: dict[str, list[Path]] = {}
     for template in manifest.templates:
         for path, container in template.containers:
-            found.setdefault(container.get("image") or "", []).append((*path, "image"))
+            images.setdefault(container.get("image") or "", []).append((*path, "image"))
     if manifest.kind == "TrainJob":
         trainer = manifest.obj["spec"].get("trainer") or {}
-        found.setdefault(str(trainer.get("image") or ""), []).append(("spec", "trainer", "image"))
-    return found
+        images.setdefault(str(trainer.get("image") or ""), []).append(("spec", "trainer", "image"))
+    return images
