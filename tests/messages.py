@@ -16,10 +16,19 @@ from tests.places import ROOT
 _PAGES = {"docs/troubleshooting.md": ENGLISH, "docs/zh-CN/troubleshooting.md": "zh"}
 _BEGIN, _END = "<!-- messages: python -m tests.generate -->\n", "<!-- end of messages -->\n"
 _LABELS = {
-    ENGLISH: {"look": "See also", "read": "Reported in", "releases": "Kubeflow", "stop": ".", "comma": ", "},
-    "zh": {"look": "查看", "read": "参考", "releases": "Kubeflow", "stop": "。", "comma": "、"},
+    ENGLISH: {
+        "also": "Also as",
+        "look": "See also",
+        "read": "Reported in",
+        "releases": "Kubeflow",
+        "stop": ".",
+        "comma": ", ",
+    },
+    "zh": {"also": "也写作", "look": "查看", "read": "参考", "releases": "Kubeflow", "stop": "。", "comma": "、"},
 }
 _MOST_CHARACTERS = 80
+_PLAIN = re.compile(r"[\w ,:;'\"=<>/-]+").fullmatch
+"""A pattern that is a text."""
 
 
 def generated() -> Iterator[tuple[Path, str]]:
@@ -59,7 +68,9 @@ def _entry(symptom: Symptom, language: str) -> str:
     texts = replace(symptom, cause=translate(symptom.cause, language), todo=translate(symptom.todo, language)).of(match)
     cause, todo = (_prose(text, stop) for text in (texts.cause, texts.todo))
     looks = comma.join(f"`{item}`" for item in texts.commands)
-    notes = [f"{label['look']} {looks}."] if looks else []
+    others = [text for text in symptom.patterns if _PLAIN(text) and text.lower() not in symptom.example.lower()]
+    notes = [f"{label['also']} {comma.join(f'`{text}`' for text in others)}."] if others else []
+    notes += [f"{label['look']} {looks}."] if looks else []
     if symptom.releases:
         notes.append(f"{label['releases']} {', '.join(symptom.releases)}.")
     notes.append(f"{label['read']} {', '.join(map(_link, symptom.references))}.")

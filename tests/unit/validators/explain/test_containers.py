@@ -69,7 +69,7 @@ def test_an_init_container_that_fails_or_runs_on() -> None:
 def test_a_pod_that_the_node_cannot_start_shows_what_the_node_said() -> None:
     said = ('MountVolume.SetUp failed for volume "keys": secret "keys" not found',)
     answer = on_node({"waiting": {"reason": "ContainerCreating"}}, events=said)
-    assert reasons(answer) == ["NotStarted"]
+    assert reasons(answer) == ["SecretMissing"]
     assert 'secret "keys" not found' in answer.findings[0].problem.found
 
 

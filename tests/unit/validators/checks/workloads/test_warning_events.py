@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kubeflow_volcano.catalog.symptoms.read import symptoms
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.validators.checks.workloads import warning_events as checks
 from kubeflow_volcano.validators.checks.workloads.warning_events import WARNING_EVENTS, Warned
@@ -230,3 +231,9 @@ def test_events_of_the_last_minutes_are_read_by_either_api_s_times(api: Any) -> 
     found = WARNING_EVENTS.fetch(api.connect(), replace(facts(SPACE), taken=time.time()))
     assert [(item.reason, item.count) for item in found] == [("Once", 1), ("Series", 6), ("Counted", 4)]
     assert api.seen("GET", path)[0].query["fieldSelector"] == "type=Warning"
+
+
+def test_each_object_has_the_remedy_of_what_its_event_says() -> None:
+    (known,) = (item for item in symptoms() if item.id == "nfs-client-missing")
+    event = replace(warned(), message=known.example)
+    assert judged(event, ready(ago=200)).todo == f"For Pod kubeflow/a: {known.todo}"

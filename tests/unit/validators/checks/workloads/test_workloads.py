@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.catalog.symptoms.read import symptoms
+from kubeflow_volcano.catalog.symptoms.read import Symptom, recognise, symptoms
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.validators.checks.reach.images import images_arrive
 from kubeflow_volcano.validators.checks.workloads import workloads as checks
@@ -385,3 +385,22 @@ def test_a_daemon_set_without_its_pod_on_a_lost_node_is_a_warning() -> None:
 
 def test_a_daemon_set_that_lacks_more_pods_than_its_lost_one_fails() -> None:
     assert checks.daemon_sets(on_two_nodes(ready=0)).status is Status.FAIL
+
+
+def test_a_crash_says_what_its_log_shows_and_each_pod_keeps_its_remedy() -> None:
+    known = {item.id: item for item in symptoms()}
+    ids = ("webhook-port-of-service", "cookie-secret-length")
+    sick = {name: pod(f"ns/{name}", status=waiting("CrashLoopBackOff", restartCount=4)) for name in ids}
+    frames = "\ngoroutine 1 [running]:\nmain.main()\n\t/src/main.go:102 +0x2a\n"
+    notes = {item["metadata"]["uid"]: PodNotes((), known[name].example + frames) for name, item in sick.items()}
+    outcome = checks.no_restart_loop(facts(*sick.values(), known={POD_NOTES: notes}))
+    assert "main.go:102" not in outcome.message
+    for name in ids:
+        assert known[name].example in outcome.message
+        assert f"For Pod ns/{name}: {recognised(known[name].example).todo}" in outcome.todo
+
+
+def recognised(text: str) -> Symptom:
+    found = recognise(text, "exit")
+    assert found
+    return found
