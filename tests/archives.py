@@ -13,6 +13,7 @@ __all__ = ["REMOTE_BASES", "archive_of", "file_beside", "manifest_of", "needed_a
 
 _ARGO = {"argo-workflows": "argo-workflows-3.7.3.tar.gz"}
 REMOTE_BASES = {
+    "1.11.0": _ARGO | {"jobset": "jobset-0.10.1.yaml.gz"},
     "26.03": _ARGO | {"jobset": "jobset-0.10.1.yaml.gz"},
     "26.03.1": _ARGO | {"jobset": "jobset-0.11.0.yaml.gz"},
 }

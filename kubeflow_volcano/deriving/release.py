@@ -1,7 +1,7 @@
 """Entries of Kubeflow releases: components and their order from upstream's own example, facts from what they build.
 
-Names come from the entry that this one is derived like: a component is the one with the same path, else the one with
-the most workloads, kinds and webhooks in common, else the one that follows the same neighbour.
+Names come from the entry that this one is derived like: a component is the one with the most workloads, kinds and
+webhooks in common, with the same path or a similar one, else the one that follows the same neighbour.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ EXAMPLE = "example/kustomization.yaml"
 _ORDER = ("version", "source", "remote_sources", "remote_bases")
 _NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _LEAST_COMMON = 0.3
+_SHARED_KIND = 0.4
+_SAME_PATH = 0.5
 _LEAST_ALIKE = 0.6
 _GENERIC = frozenset(
     {"apps", "applications", "base", "common", "default", "installs", "kubeflow", "overlays", "upstream"}
@@ -96,12 +98,12 @@ def paths_of(root: Path, known: Sequence[str]) -> list[str]:
 
 
 def _items(root: Path, path: str) -> list[str]:
-    """The directories that a kustomization lists and nothing else; empty for one that also changes them."""
+    """The directories that a kustomization lists and nothing else, but for patches; empty for one that does more."""
     file = next((root / path / name for name in _NAMES if (root / path / name).is_file()), None)
     if file is None:
         return []
     content = read_yaml(file.read_bytes())
-    if not isinstance(content, Mapping) or content.keys() - {"apiVersion", "kind", "resources"}:
+    if not isinstance(content, Mapping) or content.keys() - {"apiVersion", "kind", "patches", "resources"}:
         return []
     items = _resources(root, file)
     return items if all((root / item).is_dir() for item in items) else []
@@ -215,7 +217,8 @@ def derive_release(root: Path, like: str, objects: Mapping[str, Sequence[Object]
     facts = {path: facts_of(found) for path, found in objects.items()}
     names = matched(facts, known)
     new = [path for path in facts if path not in names]
-    names = {path: names.get(path) or _new_name(path, {*names.values()}) for path in facts}
+    for path in new:
+        names[path] = _new_name(path, {*names.values()})
     by_name = {name: path for path, name in names.items()}
     versions = {
         part.name: version
@@ -263,13 +266,13 @@ def matched(facts: Mapping[str, Record], known: Sequence[Component]) -> dict[str
 
 
 def _likeness(path: str, of: Record, part: Component) -> float:
-    if path == part.path:
-        return 2.0
+    same = _SAME_PATH if path == part.path else 0.0
     ours, theirs = _identity(of), _identity_of(part)
     if ours or theirs:
-        return len(ours & theirs) / len(ours | theirs)
+        common = len(ours & theirs) / len(ours | theirs)
+        return same + (max(common, _SHARED_KIND) if {*of.get("crds", ())} & part.crds.keys() else common)
     ratio = SequenceMatcher(None, _words(path), _words(part.path)).ratio()
-    return ratio if ratio >= _LEAST_ALIKE else 0.0
+    return same + (ratio if ratio >= _LEAST_ALIKE else 0.0)
 
 
 def _words(path: str) -> list[str]:
@@ -292,7 +295,8 @@ def _identity_of(part: Component) -> set[str]:
 def _new_name(path: str, taken: set[str]) -> str:
     words = [word for word in path.split("/") if word not in _GENERIC] or path.split("/")
     name = re.sub(r"[^a-z0-9-]+", "-", words[-1].lower()).strip("-")
-    return name if name not in taken else "-".join(words[-2:])
+    beside = (f"{name}-{word}" for word in reversed(path.split("/")) if word != name)
+    return next(text for text in (name, *beside, f"{name}-{len(taken)}") if text not in taken)
 
 
 def _version(facts: Record, part: Component) -> str:

@@ -44,7 +44,7 @@ NEW = {
     "1.9.1": {"oauth2-proxy", "networkpolicies"},
     "1.10.2": {"spark-operator"},
     "1.11.0": {"trainer"},
-    "26.03.1": {"model-registry", "model-catalog"},
+    "26.03.1": {"centraldashboard", "kubeflow-issuer", "model-registry", "model-catalog"},
 }
 """Components that a person has to name, as the other release has none of them."""
 
