@@ -85,7 +85,7 @@ def load(kubeconfig: Path | None, context: str | None, origin: str) -> Credentia
         expires = _expiry(config.cert_file)
         pool = kubernetes_client.ApiClient(config).rest_client.pool_manager
         pool.pool_classes_by_scheme = {scheme: _timely(kind) for scheme, kind in pool.pool_classes_by_scheme.items()}
-        if pool.proxy is None:  # a proxy's certificate needs the files, too
+        if pool.proxy is None and config.host.startswith("https:"):  # a proxy's certificate needs the files, too
             _read_once(pool.connection_pool_kw)
         return Credentials(config, pool, expires)
     except NoAnswer as error:
