@@ -9,6 +9,7 @@ import struct
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from tests.places import UPSTREAM
 from tests.samples.images import GONE
 from tests.unit.confined import confined, free
 from tests.unit.dribbling import SWITCHED
+from tests.unit.releases import WholeRelease, rendered
 
 DISCOVERY: dict[str, list[tuple[str, str, bool]]] = {
     "/api/v1": [
@@ -252,6 +254,12 @@ def upstream_dir() -> Path:
     if not UPSTREAM.is_dir():
         pytest.skip("no upstream manifests beside the checkout")
     return UPSTREAM
+
+
+@pytest.fixture(scope="session")
+def whole_release(kustomize: Path) -> WholeRelease:
+    """A release as `tests/unit/releases.py` renders it, once in a session."""
+    return cache(lambda release: rendered(release, kustomize))
 
 
 @pytest.fixture(scope="session")

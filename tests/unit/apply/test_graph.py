@@ -13,9 +13,7 @@ from kubeflow_volcano import foreign
 from kubeflow_volcano.apply.graph import Graph, graph
 from kubeflow_volcano.cluster.api.discovery import Resource
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.progress import silent
-from kubeflow_volcano.rollout.desired import render_upstream
-from kubeflow_volcano.rollout.settings.settings import parse
+from tests.unit.releases import WholeRelease, by_ref
 
 CRD = "CustomResourceDefinition"
 
@@ -286,16 +284,11 @@ def test_the_rules_hold_on_packed_upstream_manifests(upstream_dir: Path, name: s
 
 @pytest.mark.upstream
 @pytest.mark.parametrize("version", ["1.6.1", "1.9.1"])
-def test_the_rules_hold_on_a_whole_release(
-    upstream_dir: Path, kustomize: Path, tmp_path: Path, version: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    archive = upstream_dir / f"manifests-{version}.tar.gz"
-    settings = parse({"kubeflow_release": version, "kubeflow_source": str(archive), "kustomize_binary": str(kustomize)})
-    chosen = [part for part in settings.release.components.values() if part.example]
-    parts, _ = render_upstream(settings, chosen, silent)
-    assert len({Ref.of(item) for part in parts.values() for item in part}) >= 560
-    assert_rules_hold(_once(parts), {part.name: part.requires for part in chosen})
+def test_the_rules_hold_on_a_whole_release(whole_release: WholeRelease, version: str) -> None:
+    example = whole_release(version).example
+    assert len(by_ref(example.parts)) >= 560
+    requires = {name: example.given.release.components[name].requires for name in example.parts}
+    assert_rules_hold(_once(example.parts), requires)
 
 
 def _once(parts: Mapping[str, Sequence[Object]]) -> Mapping[str, Sequence[Object]]:

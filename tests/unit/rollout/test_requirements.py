@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object
-from kubeflow_volcano.progress import silent
-from kubeflow_volcano.rollout.desired import Parts, render_upstream
-from kubeflow_volcano.rollout.settings.settings import Settings, parse
-from tests.archives import REMOTE_BASES, file_beside, needed_archive
+from kubeflow_volcano.rollout.desired import Parts
+from kubeflow_volcano.rollout.settings.settings import Settings
+from tests.unit.releases import WholeRelease
 
 WITHOUT_NAMESPACE: dict[str, set[tuple[str, str]]] = {
     "1.6.1": {("training-operator", "kubeflow-namespace")},
@@ -22,25 +20,10 @@ WITHOUT_NAMESPACE: dict[str, set[tuple[str, str]]] = {
 
 
 @pytest.fixture(scope="module", params=WITHOUT_NAMESPACE)
-def release(
-    request: pytest.FixtureRequest, kustomize: Path, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Settings, Parts]:
+def release(request: pytest.FixtureRequest, whole_release: WholeRelease) -> tuple[Settings, Parts]:
     """A release and the objects of each of its components in upstream's example."""
-    version: str = request.param
-    archive = needed_archive(version)
-    remote = {name: str(file_beside(file)) for name, file in REMOTE_BASES.get(version, {}).items()}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        settings = parse(
-            {
-                "kubeflow_release": version,
-                "kubeflow_source": str(archive),
-                "kubeflow_sources": remote,
-                "kustomize_binary": str(kustomize),
-            }
-        )
-    parts = [part for part in settings.release.components.values() if part.example]
-    return settings, render_upstream(settings, parts, silent)[0]
+    example = whole_release(request.param).example
+    return example.given, example.parts
 
 
 def needs(objects: tuple[Object, ...], bringers: dict[str, str]) -> Iterator[str]:

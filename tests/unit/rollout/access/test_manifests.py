@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import replace
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from kubeflow_volcano.catalog import read
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput
-from kubeflow_volcano.progress import silent
-from kubeflow_volcano.rollout.manifests.kustomizations import Kustomizations
-from kubeflow_volcano.rollout.manifests.remote_bases import with_local_bases
-from kubeflow_volcano.rollout.manifests.render import Renderer
-from kubeflow_volcano.rollout.manifests.sources import Sources
 from kubeflow_volcano.rollout.patches.table import patched
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
-from tests.archives import needed_archive
+from tests.unit.releases import Upstream, WholeRelease, by_ref
 
-RELEASES = ("1.6.1", "1.9.1", "26.03", "26.03.1")
 APPLICATIONS = ("jupyter-web-app", "models-web-app", "tensorboards-web-app", "volumes-web-app")
 CHANGED = ("istio", "istio-namespace", "kubeflow-istio-resources", *APPLICATIONS)
 HOST = "kf.example.org"
@@ -42,37 +34,18 @@ CERTIFICATES: Mapping[str, dict[str, Any]] = {
 CASES = [("port-forward", ""), *itertools.product(("node-port", "load-balancer", "ingress"), CERTIFICATES)]
 
 
-class Upstream(NamedTuple):
-    """A release and its unpatched objects, by component."""
-
-    release: str
-    parts: Mapping[str, tuple[Object, ...]]
-
-    def settings(self, way: str, certificate: str) -> Settings:
-        asked = {**WAYS[way], **CERTIFICATES.get(certificate, {})}
-        return parse({"kubeflow_release": self.release, "kubeflow_profile": "full", **asked})
-
-    def patched(self, way: str, certificate: str) -> dict[Ref, Object]:
-        settings = self.settings(way, certificate)
-        return {Ref.of(obj): obj for name, objects in self.parts.items() for obj in patched(objects, name, settings)}
+def settings_for(upstream: Upstream, way: str, certificate: str) -> Settings:
+    return upstream.settings(**WAYS[way], **CERTIFICATES.get(certificate, {}))
 
 
-@pytest.fixture(scope="module", params=RELEASES)
-def upstream(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Upstream:
-    release: str = request.param
-    kustomize: Path = request.getfixturevalue("kustomize_3" if release == "1.6.1" else "kustomize")
-    cache = tmp_path_factory.mktemp("cache")
-    archive = needed_archive(release)
-    settings = parse({"kubeflow_release": release, "kubeflow_profile": "full", "kubeflow_source": str(archive)})
-    settings = replace(settings, kustomize=kustomize, own_kustomize=True, cache_directory=cache)
-    opened, known = Sources(settings, silent), Kustomizations()
-    sign_in = "oidc-authservice" if release == "1.6.1" else "oauth2-proxy"
-    wanted = [part for part in settings.components if part.name in {*CHANGED, sign_in}]
-    places = with_local_bases(
-        {part.name: opened.place(part) for part in wanted}, settings.release, opened, known, silent
-    )
-    parts = Renderer(kustomize, cache, silent, known).render(places)
-    return Upstream(release, {name: tuple(objects) for name, objects in parts.items()})
+def published(upstream: Upstream, way: str, certificate: str) -> dict[Ref, Object]:
+    return by_ref(upstream.patched(settings_for(upstream, way, certificate)))
+
+
+@pytest.fixture(scope="module", params=["1.6.1", "1.9.1", "26.03", "26.03.1"])
+def upstream(request: pytest.FixtureRequest, whole_release: WholeRelease) -> Upstream:
+    """What the way in changes of each release in turn, and who sets the cookie of a session."""
+    return whole_release(request.param).only({*CHANGED, "oauth2-proxy", "oidc-authservice"})
 
 
 @pytest.mark.parametrize("release", read.releases())
@@ -81,11 +54,26 @@ def test_every_release_has_the_components_that_the_way_in_changes(release: str) 
     assert names >= set(CHANGED) - {"models-web-app"}
 
 
+def cookies_are_secure_where_browsers_use_https(
+    upstream: Upstream, after: Mapping[Ref, Object], way: str, certificate: str
+) -> None:
+    values: dict[str, set[str]] = {"APP_SECURE_COOKIES": set(), "OAUTH2_PROXY_COOKIE_SECURE": set()}
+    for obj in after.values():
+        if obj["kind"] == "Deployment":
+            for item in obj["spec"]["template"]["spec"]["containers"][0].get("env", ()):
+                if item["name"] in values:
+                    values[item["name"]].add(item.get("value", "upstream's"))
+    if way != "port-forward":  # as upstream has them, in 1.6.1 with a placeholder
+        assert values["APP_SECURE_COOKIES"] == {"false" if certificate == "none" else "true"}
+    secure = "upstream's" if certificate in {"", "none"} else "true"
+    assert values["OAUTH2_PROXY_COOKIE_SECURE"] == (set() if upstream.release == "1.6.1" else {secure})
+
+
 @pytest.mark.upstream
 @pytest.mark.parametrize(("way", "certificate"), CASES)
 def test_the_service_is_published_and_the_certificate_used(upstream: Upstream, way: str, certificate: str) -> None:
-    before = {Ref.of(obj): obj for objects in upstream.parts.values() for obj in objects}
-    after = upstream.patched(way, certificate)
+    before, after = by_ref(upstream.parts), published(upstream, way, certificate)
+    cookies_are_secure_where_browsers_use_https(upstream, after, way, certificate)
     encrypted = certificate not in {"", "none"}
     names = {(ref.kind, ref.name): obj for ref, obj in after.items()}
 
@@ -129,25 +117,9 @@ def test_the_service_is_published_and_the_certificate_used(upstream: Upstream, w
 
 
 @pytest.mark.upstream
-@pytest.mark.parametrize(("way", "certificate"), CASES)
-def test_cookies_are_secure_where_browsers_use_https(upstream: Upstream, way: str, certificate: str) -> None:
-    values: dict[str, set[str]] = {"APP_SECURE_COOKIES": set(), "OAUTH2_PROXY_COOKIE_SECURE": set()}
-    for obj in upstream.patched(way, certificate).values():
-        if obj["kind"] == "Deployment":
-            for item in obj["spec"]["template"]["spec"]["containers"][0].get("env", ()):
-                if item["name"] in values:
-                    values[item["name"]].add(item.get("value", "upstream's"))
-    if way != "port-forward":  # as upstream has them, in 1.6.1 with a placeholder
-        assert values["APP_SECURE_COOKIES"] == {"false" if certificate == "none" else "true"}
-    secure = "upstream's" if certificate in {"", "none"} else "true"
-    assert values["OAUTH2_PROXY_COOKIE_SECURE"] == (set() if upstream.release == "1.6.1" else {secure})
-
-
-@pytest.mark.upstream
 def test_a_forwarded_port_changes_nothing(upstream: Upstream) -> None:
-    names = ("istio", "istio-namespace", "kubeflow-istio-resources", *APPLICATIONS)
-    settings = upstream.settings("port-forward", "")
-    for name in names:
+    settings = settings_for(upstream, "port-forward", "")
+    for name in CHANGED:
         objects = upstream.parts.get(name, ())
         plain = {Ref.of(obj): obj for obj in objects}
         for obj in patched(objects, name, settings):
@@ -158,7 +130,7 @@ def test_a_forwarded_port_changes_nothing(upstream: Upstream) -> None:
 
 @pytest.mark.upstream
 def test_manifests_without_the_gateway_are_refused(upstream: Upstream) -> None:
-    settings = upstream.settings("node-port", "self-signed")
+    settings = settings_for(upstream, "node-port", "self-signed")
     for name, kind in (("istio", "Service"), ("kubeflow-istio-resources", "Gateway")):
         lacking = [obj for obj in upstream.parts[name] if obj["kind"] != kind]
         with pytest.raises(InvalidInput, match=f"the manifests of {name} have no {kind}"):

@@ -33,11 +33,6 @@ def opens(account: Account, password: str) -> bool:
     return bcrypt.checkpw(password.encode(), account.password_hash.encode())
 
 
-@pytest.fixture(autouse=True)
-def _quick_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kubeflow_volcano.rollout.account.first_user.HASH_ROUNDS", 4)
-
-
 def test_a_random_password_differs_each_time_and_its_hash_opens() -> None:
     first, second = account_for(user(), Known()), account_for(user(), Known())
     assert first.password

@@ -72,11 +72,6 @@ def cluster() -> Any:
     return Store()
 
 
-@pytest.fixture(autouse=True)
-def _quick_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kubeflow_volcano.rollout.account.first_user.HASH_ROUNDS", 4)
-
-
 @pytest.fixture
 def settings() -> Settings:
     """Parts that sign people in."""

@@ -3,39 +3,28 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import pytest
 
 from kubeflow_volcano.catalog.existing.modes import modes
 from kubeflow_volcano.cluster.mesh import Mesh
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.progress import silent
-from kubeflow_volcano.rollout.desired import render_upstream
 from kubeflow_volcano.rollout.existing.mesh import Found, unfit_mesh
 from kubeflow_volcano.rollout.existing.presence import WORKLOADS
 from kubeflow_volcano.rollout.existing.uses import missing_uses, wrong_modes
-from kubeflow_volcano.rollout.settings.settings import Settings, parse
-from tests.archives import REMOTE_BASES, file_beside, needed_archive
+from tests.unit.releases import Upstream, WholeRelease
 
-RELEASES = ("1.6.1", "1.9.1", "26.03")
 SIGN_IN_BY_POLICY = ("1.9.1", "26.03")
 """Before, an EnvoyFilter that selects by the same label as the Gateway sent people to the login."""
 KINDS = {kind for _, kind in WORKLOADS}
 
 
-class Upstream(NamedTuple):
-    """A release and the objects of its components, as upstream has them."""
-
-    settings: Settings
-    parts: Mapping[str, tuple[Object, ...]]
-
-    def beside(self, *existing: str) -> tuple[list[Object], list[Object]]:
-        """The objects of the others, and those of the existing ones."""
-        objects = [obj for name, found in self.parts.items() if name not in existing for obj in found]
-        return objects, [obj for name in existing for obj in self.parts[name]]
+def beside(upstream: Upstream, *existing: str) -> tuple[list[Object], list[Object]]:
+    """The objects of the others, and those of the existing ones."""
+    objects = [obj for name, found in upstream.parts.items() if name not in existing for obj in found]
+    return objects, [obj for name in existing for obj in upstream.parts[name]]
 
 
 class Cluster:
@@ -48,20 +37,14 @@ class Cluster:
         return self.objects.get(ref)
 
 
-@pytest.fixture(scope="module", params=RELEASES)
-def upstream(request: pytest.FixtureRequest, kustomize: Path) -> Upstream:
-    """Its example, rendered."""
-    release: str = request.param
-    remote = {name: str(file_beside(file)) for name, file in REMOTE_BASES.get(release, {}).items()}
-    source = str(needed_archive(release))
-    given = {"kubeflow_release": release, "kubeflow_source": source, "kustomize_binary": str(kustomize)}
-    settings = parse(given | ({"kubeflow_sources": remote} if remote else {}))
-    parts = [part for part in settings.release.components.values() if part.example]
-    return Upstream(settings, render_upstream(settings, parts, silent)[0])
+@pytest.fixture(scope="module", params=["1.6.1", "1.9.1", "26.03"])
+def upstream(request: pytest.FixtureRequest, whole_release: WholeRelease) -> Upstream:
+    """The example of each release in turn."""
+    return whole_release(request.param).example
 
 
 def unfit(upstream: Upstream, live: Sequence[Object], configurations: Sequence[Object] | None = None) -> list[str]:
-    objects, manifests = upstream.beside("istio")
+    objects, manifests = beside(upstream, "istio")
     spaces = {obj["metadata"]["name"]: obj for obj in [*objects, *manifests] if obj["kind"] == "Namespace"}
     if configurations is None:
         configurations = [obj for obj in manifests if obj["kind"] == "MutatingWebhookConfiguration"]
@@ -84,7 +67,7 @@ def test_the_releases_own_istio_fits(upstream: Upstream) -> None:
 @pytest.mark.upstream
 def test_a_gateway_with_the_label_of_the_gateway_alone_leaves_the_sign_in_open(upstream: Upstream) -> None:
     found = unfit(upstream, own_gateway(upstream, app="own-gateway"))
-    if upstream.settings.release.version in SIGN_IN_BY_POLICY:
+    if upstream.given.release.version in SIGN_IN_BY_POLICY:
         (problem,) = found
         for name in ("istio-ingressgateway-oauth2-proxy", "istio-ingressgateway-require-jwt", "dex-jwt"):
             assert name in problem
@@ -107,23 +90,23 @@ def test_an_istio_without_the_default_revision_injects_nothing(upstream: Upstrea
 @pytest.mark.upstream
 def test_what_components_use_of_each_other_is_in_their_own_manifests(upstream: Upstream) -> None:
     for name in upstream.parts:
-        objects, manifests = upstream.beside(name)
+        objects, manifests = beside(upstream, name)
         workloads = [obj for obj in manifests if obj["kind"] in KINDS]
         accounts = frozenset(
             (obj["metadata"]["namespace"], obj["spec"]["template"]["spec"].get("serviceAccountName", "default"))
             for obj in workloads
         )
         cluster: Any = Cluster(manifests)
-        part = upstream.settings.release.components[name]
+        part = upstream.given.release.components[name]
         assert [*missing_uses(cluster, part, manifests, objects, accounts)] == [], name
         assert [*wrong_modes(cluster, [part], {"kserve": upstream.parts["kserve"]})] == [], name
 
 
 @pytest.mark.upstream
 def test_an_istio_with_other_names_is_missed_by_those_who_name_it(upstream: Upstream) -> None:
-    objects, manifests = upstream.beside("istio")
+    objects, manifests = beside(upstream, "istio")
     cluster: Any = Cluster([])
-    part = upstream.settings.release.components["istio"]
+    part = upstream.given.release.components["istio"]
     found = " ".join(map(str, missing_uses(cluster, part, manifests, objects, frozenset())))
     assert "Service istio-system/istio-ingressgateway" in found
     assert "ServiceAccount istio-system/istio-ingressgateway-service-account" in found
@@ -136,5 +119,5 @@ def test_kserve_does_not_fit_a_knative_with_kourier(upstream: Upstream) -> None:
     data = {"ingress-class": "kourier.ingress.networking.knative.dev"}
     config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": place, "data": data}
     cluster: Any = Cluster([config])
-    part = upstream.settings.release.components["knative-serving"]
+    part = upstream.given.release.components["knative-serving"]
     assert [*wrong_modes(cluster, [part], {"kserve": upstream.parts["kserve"]})]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import time
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,24 +13,15 @@ import pytest
 from kubeflow_volcano import foreign
 from kubeflow_volcano.catalog.images import tables
 from kubeflow_volcano.catalog.images.names import ImageName
-from kubeflow_volcano.progress import silent
-from kubeflow_volcano.rollout.desired import render_upstream
 from kubeflow_volcano.rollout.images.references.find import leaves
 from kubeflow_volcano.rollout.images.rename.rewrite import Parts, find, rewrite
 from kubeflow_volcano.rollout.settings.images import MirrorSettings
-from kubeflow_volcano.rollout.settings.settings import parse
+from tests.unit.releases import WholeRelease
 
 pytestmark = pytest.mark.upstream
 
 Mirror = Callable[..., MirrorSettings]
 Release = Callable[[str], Parts]
-
-ARCHIVES = {
-    "1.6.1": "manifests-1.6.1.tar.gz",
-    "1.9.1": "manifests-1.9.1.tar.gz",
-    "26.03": "community-distribution-26.03.tar.gz",
-}
-REMOTES = {"26.03": {"argo-workflows": "argo-workflows-3.7.3.tar.gz", "jobset": "jobset-0.10.1.yaml.gz"}}
 
 IN_POD_SPECS = {"1.6.1": 59, "1.9.1": 57, "26.03": 70}
 ELSEWHERE = {
@@ -121,29 +111,18 @@ def spelt_out(text: str) -> set[str]:
     return found
 
 
-@pytest.fixture(scope="module")
-def release(upstream_dir: Path, kustomize: Path) -> Release:
-    """The objects of the whole example of a release, by component, without Volcano and the storage provisioner."""
+@pytest.fixture
+def release(whole_release: WholeRelease) -> Release:
+    """The objects of the profile full of a release, by component, without Volcano and the storage provisioner."""
 
-    @cache
     def make(version: str) -> Parts:
-        sources = {name: str(upstream_dir / file) for name, file in REMOTES.get(version, {}).items()}
-        variables: dict[str, Any] = {
-            "kubeflow_release": version,
-            "kubeflow_profile": "full",
-            "kubeflow_source": str(upstream_dir / ARCHIVES[version]),
-            "kubeflow_sources": sources,
-            "kustomize_binary": str(kustomize),
-        }
-        settings = parse(variables)
-        chosen = [part for part in settings.components if part.name not in {"volcano", "local-path"}]
-        parts, _ = render_upstream(settings, chosen, silent)
-        return parts
+        found = whole_release(version)
+        return found.only({part.name for part in found.given.components} - {"volcano", "local-path"}).parts
 
     return make
 
 
-releases = pytest.mark.parametrize("version", ARCHIVES)
+releases = pytest.mark.parametrize("version", IN_POD_SPECS)
 
 
 def all_of(parts: Parts) -> tuple[dict[str, Any], ...]:
@@ -151,39 +130,31 @@ def all_of(parts: Parts) -> tuple[dict[str, Any], ...]:
 
 
 @releases
-def test_the_images_of_pod_specs(release: Release, version: str) -> None:
-    found = {item.text for item in find(all_of(release(version))) if item.kind == "pod"}
-    assert len(found) == IN_POD_SPECS[version]
-
-
-@releases
-def test_the_images_that_hide(release: Release, version: str) -> None:
+def test_every_image_is_found_and_every_place_is_known(release: Release, version: str) -> None:
     references = find(all_of(release(version)))
+    assert [item for item in references if item.kind == "unknown"] == []
+    assert len({item.text for item in references if item.kind == "pod"}) == IN_POD_SPECS[version]
     pods = {item.image for item in references if item.kind == "pod"}
     # An image of a hook runs in pods, too, and is counted among those.
     hidden = {item.image for item in references if item.kind not in {"pod", "documentation"}} - pods
     assert {str(image) for image in hidden} == spelt_out(ELSEWHERE[version])
+    images = {item.image for item in references if item.kind != "documentation"}
+    ends = {entry.repository for image in images if (entry := tables.gone(image))}
+    assert ends == {entry.repository for entry in tables.all_gone() if version in entry.releases}
 
 
 @releases
-def test_no_place_is_unknown(release: Release, version: str) -> None:
-    assert [item for item in find(all_of(release(version))) if item.kind == "unknown"] == []
-
-
-@releases
-def test_nothing_of_a_blocked_registry_is_left(release: Release, mirror: Mirror, version: str) -> None:
+def test_nothing_of_a_blocked_registry_is_left_and_twice_is_once(
+    release: Release, mirror: Mirror, version: str
+) -> None:
     result = rewrite(release(version), mirror(preset="daocloud"))
     assert result.problems == ()
-    left = {str(item.image) for item in find(all_of(result.parts)) if item.image.host != "m.daocloud.io"}
+    references = find(all_of(result.parts))
+    left = {str(item.image) for item in references if item.image.host != "m.daocloud.io"}
     fixed = {"gcr.io/ml-pipeline-test/dev/kfp-driver:latest", "gcr.io/ml-pipeline-test/dev/kfp-launcher-v2:latest"}
-    told = {str(item.image) for item in find(all_of(result.parts)) if item.kind == "documentation"}
+    told = {str(item.image) for item in references if item.kind == "documentation"}
     assert left - told == (fixed if version == "1.6.1" else set())
-
-
-@releases
-def test_twice_is_once(release: Release, mirror: Mirror, version: str) -> None:
-    once = rewrite(release(version), mirror(preset="daocloud"))
-    assert rewrite(once.parts, mirror(preset="daocloud")).parts == once.parts
+    assert rewrite(result.parts, mirror(preset="daocloud")).parts == result.parts
 
 
 @releases
@@ -196,14 +167,6 @@ def test_no_pinned_image_is_pulled_at_every_start(release: Release, mirror: Mirr
     if version in ALWAYS:
         assert always(parts) == ALWAYS[version]
     assert always(rewrite(parts, mirror()).parts) == 0
-
-
-@releases
-def test_what_is_gone_is_known(release: Release, version: str) -> None:
-    images = {item.image for item in find(all_of(release(version))) if item.kind != "documentation"}
-    ends = {entry.repository: entry for image in images if (entry := tables.gone(image))}
-    expected = {entry.repository for entry in tables.all_gone() if version in entry.releases}
-    assert set(ends) == expected
 
 
 @pytest.mark.parametrize(

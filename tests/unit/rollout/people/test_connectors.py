@@ -15,7 +15,7 @@ from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.account.sign_in import decoded
 from kubeflow_volcano.rollout.patches.table import patched
 from kubeflow_volcano.rollout.settings.settings import parse
-from tests.unit.rollout.people.conftest import Upstream
+from tests.unit.releases import Upstream
 
 pytestmark = pytest.mark.upstream
 

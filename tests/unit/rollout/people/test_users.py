@@ -13,7 +13,7 @@ from kubeflow_volcano.cluster.objects import Object, named
 from kubeflow_volcano.rollout.account.first_user import Known, account_for
 from kubeflow_volcano.rollout.account.sign_in import HASH_KEY, decoded, hashes_of
 from kubeflow_volcano.rollout.settings.settings import Settings
-from tests.unit.rollout.people.conftest import Upstream
+from tests.unit.releases import Upstream
 
 HASH = bcrypt.hashpw(b"bobs-password", bcrypt.gensalt(10)).decode()
 USERS = [

@@ -18,6 +18,7 @@ from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.plan import console
 from kubeflow_volcano.rollout.plan.build import Plan, plan
 from kubeflow_volcano.rollout.plan.files import MARKDOWN, texts_of
+from kubeflow_volcano.rollout.plan.judging import judge_apis
 from kubeflow_volcano.rollout.settings.settings import parse
 
 PUBLISHED = (
@@ -165,11 +166,16 @@ def test_claims_add_up_to_what_upstream_asks_for(upstream: Upstream, release: st
     [("1.6.1", "1.24", 0), ("1.6.1", "1.25", 1), ("1.6.1", "1.26", 4), ("1.7.0", "1.25", 0), ("1.7.0", "1.26", 0)],
 )
 def test_removed_apis(upstream: Upstream, release: str, kubernetes: str, removed: int) -> None:
-    found = planned(upstream, release, plan_kubernetes=kubernetes)
-    (finding,) = [item for item in found.findings if item.id == "apis"]
+    finding = judge_apis(planned(upstream, release).desired.parts, kubernetes)
     assert len(finding.details) == removed
     assert bool(removed) == (finding.verdict == "fail")
-    assert not removed or found.exit_code == 1
+
+
+@pytest.mark.upstream
+def test_an_api_that_the_planned_kubernetes_has_removed_fails_the_plan(upstream: Upstream) -> None:
+    found = planned(upstream, "1.6.1", plan_kubernetes="1.26")
+    assert [item.id for item in found.findings if item.verdict == "fail" and item.id == "apis"]
+    assert found.exit_code == 1
 
 
 @pytest.mark.upstream

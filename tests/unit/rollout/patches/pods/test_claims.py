@@ -14,7 +14,7 @@ from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.patches.own import with_own_patches
 from kubeflow_volcano.rollout.patches.pods.claims import claims_in, with_claims
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
-from tests.unit.rollout.patches.pods.conftest import Upstream, by_ref
+from tests.unit.releases import Upstream, by_ref
 
 OWN = {"storage_class": "fast", "size": "50Gi"}
 CLAIMS = {

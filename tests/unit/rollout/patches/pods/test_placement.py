@@ -16,7 +16,8 @@ from kubeflow_volcano.rollout.patches.own import with_own_patches
 from kubeflow_volcano.rollout.patches.pods.placement import with_placement
 from kubeflow_volcano.rollout.patches.pods.templates import pod_spec
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
-from tests.unit.rollout.patches.pods.conftest import Upstream, by_ref, pods
+from tests.unit.releases import Upstream, by_ref
+from tests.unit.rollout.patches.pods.conftest import pods
 
 Workload = Callable[..., Object]
 SELECTOR = {"example.org/platform": "true", "kubernetes.io/os": "windows"}

@@ -11,7 +11,7 @@ import pytest
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.rollout.patches.pods.proxy import exceptions, with_proxy
 from kubeflow_volcano.rollout.settings.settings import parse
-from tests.unit.rollout.patches.pods.conftest import Upstream, by_ref
+from tests.unit.releases import Upstream, by_ref
 
 Workload = Callable[..., Object]
 PROXY = {"https": "http://proxy.lan:3128", "no_proxy": [".lan", "192.168.0.0/16"]}

@@ -18,7 +18,8 @@ from kubeflow_volcano.rollout.patches.own import with_own_patches
 from kubeflow_volcano.rollout.patches.pods.pull_secrets import with_pull_secrets
 from kubeflow_volcano.rollout.patches.pods.templates import HELPER_POD, pod_spec
 from kubeflow_volcano.rollout.settings.settings import parse
-from tests.unit.rollout.patches.pods.conftest import Upstream, by_ref, pods
+from tests.unit.releases import Upstream, by_ref
+from tests.unit.rollout.patches.pods.conftest import pods
 
 Workload = Callable[..., Object]
 CREDENTIALS = [{"registry": "own.lan:5000", "username": "robot", "password": "hunter2"}]

@@ -15,7 +15,7 @@ from kubeflow_volcano.rollout.images.rename.rewrite import find
 from kubeflow_volcano.rollout.patches.own import with_own_patches
 from kubeflow_volcano.rollout.patches.pods.tag_resolution import skipped_registries, with_skipped_registries
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
-from tests.unit.rollout.patches.pods.conftest import Upstream, by_ref
+from tests.unit.releases import Upstream, by_ref
 
 KEY = "registries-skipping-tag-resolving"
 REF = Ref("v1", "ConfigMap", "knative-serving", "config-deployment")
