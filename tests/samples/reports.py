@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object, Ref
@@ -207,6 +208,7 @@ def _with_gang(known: Facts, results: Sequence[Result]) -> list[Result]:
     ]
 
 
+@cache
 def healthy() -> Report:
     """Nothing wrong: checks that hold, or do not apply."""
     known = facts(*_objects(), evidences={GANG: gang(), CLEANUP: Cleanup((), (), (), (), 0.0)})
@@ -217,6 +219,11 @@ def healthy() -> Report:
 
 def broken(**more: Any) -> Report:
     """Findings of every kind."""
+    return replace(_broken(), **more)
+
+
+@cache
+def _broken() -> Report:
     bad = {"phase": "Pending", "conditions": []}
     sick = [
         pod("kubeflow/mysql-0", status=bad, spec=_on("node-2", "mysql")),
@@ -225,9 +232,10 @@ def broken(**more: Any) -> Report:
         obj("PersistentVolumeClaim", "kubeflow/katib-mysql", spec=_claim("10Gi", ""), status={"phase": "Pending"}),
     ]
     known = facts(*_objects(), *sick, evidences={GANG: gang(), CLEANUP: Cleanup((), (), (), (), 0.0)})
-    return _report(known, _with_gang(known, _judged(known)), **more)
+    return _report(known, _with_gang(known, _judged(known)))
 
 
+@cache
 def preflight() -> Report:
     """Of three hosts one swaps, and one does not answer."""
     swap = {"devices": [{"name": "/dev/dm-1", "type": "partition", "kib": 1}]}
@@ -237,6 +245,7 @@ def preflight() -> Report:
     return _report(known, judging.results(), prefix="preflight-")
 
 
+@cache
 def hostile() -> Report:
     """Every text that can come from a cluster is hostile."""
     wicked = Ref("v1", "Pod", HOSTILE, HOSTILE)
@@ -260,6 +269,7 @@ def hostile() -> Report:
     return _report(known, _with_gang(known, results), cleanup=left)
 
 
+@cache
 def large() -> Report:
     """1,000 nodes and 10,000 pods, of which a hundred are not well."""
     nodes = [node(f"worker-{number:04}") for number in range(1000)]

@@ -171,7 +171,8 @@ def test_no_single_flipped_bit_passes_unnoticed(tmp_path: Path) -> None:
     path = archive(tmp_path / "a.tar.gz", {"v/a.yaml": TEXT, "v/b.yaml": TEXT * 2})
     whole, content = path.read_bytes(), Trees(tmp_path / "whole").unpacked(path).name
     refused = 0
-    for bit in range(8 * len(whole)):
+    tried = range(0, 8 * len(whole), 7)  # every place of a bit in its byte, and every part of the file
+    for bit in tried:
         damaged = bytearray(whole)
         damaged[bit // 8] ^= 1 << bit % 8
         path.write_bytes(damaged)
@@ -179,7 +180,7 @@ def test_no_single_flipped_bit_passes_unnoticed(tmp_path: Path) -> None:
             assert Trees(tmp_path / "trees").unpacked(path).name == content, bit
         except InvalidInput:
             refused += 1
-    assert refused > 0.9 * 8 * (len(whole) - 20)  # flags, time and name of the header change nothing
+    assert refused > 0.9 * (len(tried) - 8 * 20 / 7)  # flags, time and name of the header change nothing
 
 
 def test_a_damaged_header_does_not_end_an_archive_without_compression(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def recorded() -> Report:
     return replace(reports.broken(), facts=facts, results=tuple(judged(facts).values()))
 
 
-@pytest.fixture(params=["recorded", "broken", "healthy", "preflight"])
+@pytest.fixture(scope="module", params=["recorded", "broken", "healthy", "preflight"])
 def report(request: pytest.FixtureRequest) -> Report:
     if request.param == "recorded":
         return recorded()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from dataclasses import replace
 from importlib.resources import files as resources
 from pathlib import Path
@@ -235,15 +236,7 @@ def test_hostile_text_is_escaped_and_cut() -> None:
 
 SECRETS = (
     "password: hunter2hunter2",
-    'DB_PASSWORD="hunter2 hunter2"',
-    "token=hunter2hunter2",
-    "Authorization: Bearer hunter2hunter2",
-    "https://user:hunter2hunter2@registry.example/",
-    "-----BEGIN RSA PRIVATE KEY-----\nhunter2hunter2\n-----END RSA PRIVATE KEY-----",
     "eyJhbGciOiJSUzI1NiJ9.eyJodW50ZXIyIjoxfQ.hunter2hunter2",
-    "aws_secret_access_key = hunter2hunter2",
-    '{"auths": {"r.example": {"auth": "hunter2hunter2"}}}',
-    ".dockerconfigjson: hunter2hunter2",
     "eyJhdXRocyI6eyJyIjp7ImF1dGgiOiJodW50ZXIyIn19fQhunter2==",
     "client-key-data: LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVkhunter2",
     "a key LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVkhunter2 in a Secret",
@@ -252,82 +245,41 @@ SECRETS = (
     "xoxb-hunter2hunter2hunter2",
     "hf_hunter2hunter2hunter2hunter2",
     "sk-proj-hunter2hunter2hunter2hunter2",
-    "mc alias --password hunter2hunter2",
-    "curl -u admin:hunter2hunter2 https://minio",
-    "Cookie: authservice_session=hunter2hunter2; other=hunter2",
-    "redis://:hunter2hunter2@cache:6379",
-    "DB_PASS=hunter2hunter2",
-    "passphrase: hunter2hunter2",
-    'authorization="Token hunter2hunter2"',
     "hash $2y$12$hunter2hunter2hunter2hunter2hunter2hunter2hunter2hunt",
 )
+"""Credentials by their form; `tests/samples/redaction.yaml` has those that a name beside them gives away."""
 
 
 @pytest.mark.fault(44)
-@pytest.mark.parametrize("secret", SECRETS)
-def test_planted_secrets_reach_no_report(secret: str, tmp_path: Path) -> None:
-    found = failed(
-        "Bad", secret, expected=secret, todo=secret, observed={"env": [secret], "nested": {"a": secret}},
-        commands=[secret], changes=[secret], evidence={"log": f"line\n{secret}\nline"},
-    )  # fmt: skip
-    bad = report(found, cleanup=Cleanup((), (), (Tracked(ref("Pod", "default/p"), "u", secret),), (), 0.0))
-    bad = replace(bad, arguments={"waive": {"A1": secret}}, origin=secret)
-    files.write(bad, tmp_path)
-    written = "".join(path.read_text() for path in tmp_path.rglob("*") if path.is_file())
-    shown = console.render(bad.as_dict(), {})
-    assert "hunter2" not in written + shown
-    assert "[redacted]" in written
-    assert "eyJodW50ZXIyIjoxfQ" not in written
+def test_planted_secrets_reach_no_report(tmp_path: Path) -> None:
+    for number, secret in enumerate(SECRETS):
+        found = failed(
+            "Bad", secret, expected=secret, todo=secret, observed={"env": [secret], "nested": {"a": secret}},
+            commands=[secret], changes=[secret], evidence={"log": f"line\n{secret}\nline"},
+        )  # fmt: skip
+        bad = report(found, cleanup=Cleanup((), (), (Tracked(ref("Pod", "default/p"), "u", secret),), (), 0.0))
+        bad = replace(bad, arguments={"waive": {"A1": secret}}, origin=secret)
+        folder = tmp_path / str(number)
+        files.write(bad, folder)
+        written = "".join(path.read_text() for path in folder.rglob("*") if path.is_file())
+        assert "hunter2" not in written + console.render(bad.as_dict(), {}), secret
+        assert "[redacted]" in written
+        assert "eyJodW50ZXIyIjoxfQ" not in written
+
+
+def test_a_line_without_end_keeps_nobody_waiting() -> None:
+    pieces = ("x", "a-", "a.", "-----BEGIN ", "eyJ", "a://", " -u a", " --a-", "password ", "token=", '"auth":"')
+    for piece in (*pieces, "bearer ", "\x1b]"):
+        started = time.process_time()
+        assert len(text(piece * (100_000 // len(piece)), LONGEST_EVIDENCE)) <= LONGEST_EVIDENCE
+        assert time.process_time() - started < 5, piece  # more than linear would be minutes
 
 
 @pytest.mark.fault(44)
-def test_the_value_of_a_secret_environment_variable_is_hidden_and_its_name_stays() -> None:
+def test_values_of_secret_names_are_hidden_and_names_and_plain_words_stay() -> None:
     variables = [{"name": "DB_PASSWORD", "value": "hunter2"}, {"name": "MODE", "value": "fast"}]
-    assert safe({"env": variables}) == {"env": [{"name": "DB_PASSWORD", "value": "[redacted]"}, variables[1]]}
-    assert safe({"credentials": {"user": "hunter2"}}) == {"credentials": {"user": "[redacted]"}}
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "x",
-        "a-",
-        "a.",
-        "-----BEGIN ",
-        "eyJ",
-        "a://",
-        " -u a",
-        " --a-",
-        "password ",
-        "token=",
-        '"auth":"',
-        "bearer ",
-        "\x1b]",
-    ],
-)
-def test_a_line_without_end_keeps_nobody_waiting(line: str) -> None:
-    # More than linear would be hours, which the limit of the run ends.
-    assert len(text(line * 200_000, LONGEST_EVIDENCE)) <= LONGEST_EVIDENCE
-
-
-@pytest.mark.parametrize(
-    "plain",
-    [
-        "basic verification failed",
-        "the bearer authentication of the webhook",
-        "secrets is forbidden: User cannot list resource secrets in API group",
-        "a certificate LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUM",
-        "kubectl -n kubeflow get secret mysql-secret -o yaml",
-        "its password with --ask-become-pass or in a vault",
-        "deployment.apps/sk-learn-something-that-is-long",
-    ],
-)
-def test_what_is_no_secret_stays(plain: str) -> None:
-    assert text(plain) == plain
-
-
-def test_a_value_under_a_secret_key_is_hidden_and_plain_words_stay() -> None:
-    assert safe({"password": "abc", "count": 3, "name": "secret-agent"}) == {
+    assert safe({"env": variables, "password": "abc", "count": 3, "name": "secret-agent"}) == {
+        "env": [{"name": "DB_PASSWORD", "value": "[redacted]"}, variables[1]],
         "password": "[redacted]",
         "count": 3,
         "name": "secret-agent",
