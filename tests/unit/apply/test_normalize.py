@@ -10,6 +10,7 @@ import pytest
 
 from kubeflow_volcano.apply.normalize import normalize
 from kubeflow_volcano.cluster.objects import Object
+from tests.samples.objects import made
 
 REAL = base64.b64encode(b"-----BEGIN CERTIFICATE-----").decode()
 
@@ -18,12 +19,13 @@ def hooks(bundle: str | None, **annotations: str) -> Object:
     config: dict[str, Any] = {"service": {"name": "s", "namespace": "n"}}
     if bundle is not None:
         config["caBundle"] = bundle
-    return {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "MutatingWebhookConfiguration",
-        "metadata": {"name": "w", "annotations": annotations},
-        "webhooks": [{"name": "one", "clientConfig": config}],
-    }
+    return made(
+        "admissionregistration.k8s.io/v1",
+        "MutatingWebhookConfiguration",
+        "w",
+        meta={"annotations": annotations},
+        webhooks=[{"name": "one", "clientConfig": config}],
+    )
 
 
 @pytest.mark.parametrize("bundle", ["", "Cg==", "\n", " ", base64.b64encode(b" \n ").decode()])
@@ -40,13 +42,14 @@ def test_a_real_ca_is_declared_unless_an_injector_writes_it() -> None:
 
 def test_the_ca_of_a_conversion_is_treated_likewise() -> None:
     conversion = {"strategy": "Webhook", "webhook": {"clientConfig": {"caBundle": "Cg==", "url": "u"}}}
-    crd = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "c", "creationTimestamp": None},
-        "spec": {"group": "g", "conversion": conversion},
-        "status": {"conditions": []},
-    }
+    crd = made(
+        "apiextensions.k8s.io/v1",
+        "CustomResourceDefinition",
+        "c",
+        meta={"creationTimestamp": None},
+        spec={"group": "g", "conversion": conversion},
+        status={"conditions": []},
+    )
     before = copy.deepcopy(crd)
     done = normalize(crd)
     assert done["spec"] == {
@@ -59,25 +62,14 @@ def test_the_ca_of_a_conversion_is_treated_likewise() -> None:
 
 
 def test_plain_values_of_a_secret_become_data() -> None:
-    secret: Object = {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": "s"},
-        "data": {"a": "Zm9v\nYmFy\n"},
-        "stringData": {"b": "plain"},
-    }
+    secret: Object = made("v1", "Secret", "s", data={"a": "Zm9v\nYmFy\n"}, stringData={"b": "plain"})
     done = normalize(secret)
     assert done["data"] == {"a": "Zm9vYmFy", "b": base64.b64encode(b"plain").decode()}
     assert "stringData" not in done
 
 
 def test_rules_of_an_aggregated_role_are_left_to_its_controller() -> None:
-    role: Object = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRole",
-        "metadata": {"name": "r"},
-        "rules": [],
-    }
+    role: Object = made("rbac.authorization.k8s.io/v1", "ClusterRole", "r", rules=[])
     assert normalize(role)["rules"] == []
     assert "rules" not in normalize({**role, "aggregationRule": {"clusterRoleSelectors": []}})
 

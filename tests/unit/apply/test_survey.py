@@ -7,17 +7,13 @@ from typing import Any
 from kubeflow_volcano.apply.survey import Found, Presence, learn_kinds, survey
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
+from tests.samples.objects import made
 
 MAPS = "/api/v1/namespaces/ns/configmaps"
 
 
 def text(name: str, namespace: str = "ns", kind: str = "ConfigMap", api_version: str = "v1") -> Object:
-    return {
-        "apiVersion": api_version,
-        "kind": kind,
-        "metadata": {"name": name, "namespace": namespace},
-        "data": {"a": "1"},
-    }
+    return made(api_version, kind, name, namespace, data={"a": "1"})
 
 
 def live(name: str, value: str = "1", **meta: Any) -> Object:

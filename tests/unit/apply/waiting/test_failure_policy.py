@@ -12,6 +12,7 @@ from kubeflow_volcano.apply.result import Action, ObjectOutcome
 from kubeflow_volcano.apply.survey import Found, Presence
 from kubeflow_volcano.apply.waiting.failure_policy import ComingWebhooks, ignoring
 from kubeflow_volcano.cluster.objects import Object, Ref
+from tests.samples.objects import made
 
 BACKEND = Ref("apps/v1", "Deployment", "sys", "back")
 
@@ -22,12 +23,7 @@ def configuration(**policies: str | None) -> Object:
         | ({"failurePolicy": policy} if policy else {})
         for name, policy in policies.items()
     ]
-    return {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingWebhookConfiguration",
-        "metadata": {"name": "hooks"},
-        "webhooks": hooks,
-    }
+    return made("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "hooks", webhooks=hooks)
 
 
 REF = Ref.of(configuration())

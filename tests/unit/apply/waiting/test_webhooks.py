@@ -11,6 +11,7 @@ from kubeflow_volcano.apply.waiting.webhooks import wait_for_webhooks
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import silent
+from tests.samples.objects import made
 
 HOOK = Ref("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "", "hook")
 PATH = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/hook"
@@ -40,12 +41,7 @@ def ask(api: Any, seconds: float = 3) -> tuple[Any, ...]:
 
 
 LIST = {"resourceVersion": "1"}
-SERVICE = {
-    "apiVersion": "v1",
-    "kind": "Service",
-    "metadata": {"name": "svc", "namespace": "sys"},
-    "spec": {"selector": {"app": "back"}},
-}
+SERVICE = made("v1", "Service", "svc", "sys", spec={"selector": {"app": "back"}})
 BACKEND = {
     "metadata": {"name": "back", "namespace": "sys"},
     "spec": {"template": {"metadata": {"labels": {"app": "back", "more": "x"}}}},

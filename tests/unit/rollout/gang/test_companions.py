@@ -9,14 +9,11 @@ import pytest
 from kubeflow_volcano.apply.result import Action, ObjectOutcome
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.rollout.gang.replicas import COMPANION_LABELS, delete_unused_companions
+from tests.samples.objects import made
 from tests.unit.rollout.queues.queue_stand import Run
 
 POLICY, RBAC = "/apis/policy/v1", "/apis/rbac.authorization.k8s.io/v1"
-SCHEDULER = {
-    "apiVersion": "apps/v1",
-    "kind": "Deployment",
-    "metadata": {"name": "volcano-scheduler", "namespace": "volcano-system"},
-}
+SCHEDULER = made("apps/v1", "Deployment", "volcano-scheduler", "volcano-system")
 OPERATOR = {**SCHEDULER, "metadata": {"name": "training-operator", "namespace": "kubeflow"}}
 OTHER = {**SCHEDULER, "metadata": {"name": "katib-controller", "namespace": "kubeflow"}}
 

@@ -12,6 +12,7 @@ import pytest
 
 from kubeflow_volcano.catalog.read import versions_of
 from kubeflow_volcano.rollout.gang.notifier import ANNOTATION, CONTAINER, with_notifier
+from tests.samples.objects import made
 from tests.waiting import until
 
 OPERATOR = "training-operator"
@@ -19,12 +20,7 @@ OPERATOR = "training-operator"
 
 def operator(tag: str) -> dict[str, Any]:
     container = {"name": OPERATOR, "image": f"kubeflow/training-operator:{tag}"}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": OPERATOR, "namespace": "kubeflow"},
-        "spec": {"template": {"spec": {"containers": [container]}}},
-    }
+    return made("apps/v1", "Deployment", OPERATOR, "kubeflow", spec={"template": {"spec": {"containers": [container]}}})
 
 
 def containers(obj: dict[str, Any]) -> list[dict[str, Any]]:

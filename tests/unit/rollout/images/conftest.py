@@ -10,6 +10,7 @@ import pytest
 
 from kubeflow_volcano.rollout.settings.images import MirrorRule, MirrorSettings
 from kubeflow_volcano.rollout.settings.settings import parse
+from tests.samples.objects import made
 
 Objects = Callable[..., dict[str, Any]]
 
@@ -44,12 +45,7 @@ def deployment() -> Objects:
 
     def make(name: str, container: str = "c", **fields: Any) -> dict[str, Any]:
         spec = {"containers": [{"name": container, **fields}]}
-        return {
-            "apiVersion": "apps/v1",
-            "kind": "Deployment",
-            "metadata": {"name": name, "namespace": "kubeflow"},
-            "spec": {"template": {"spec": spec}},
-        }
+        return made("apps/v1", "Deployment", name, "kubeflow", spec={"template": {"spec": spec}})
 
     return make
 
@@ -59,12 +55,7 @@ def config_map() -> Objects:
     """A ConfigMap with that data."""
 
     def make(name: str, **data: str) -> dict[str, Any]:
-        return {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {"name": name, "namespace": "kubeflow"},
-            "data": data,
-        }
+        return made("v1", "ConfigMap", name, "kubeflow", data=data)
 
     return make
 

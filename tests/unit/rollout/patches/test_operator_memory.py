@@ -10,6 +10,7 @@ from kubeflow_volcano.catalog.operator import COMPONENT
 from kubeflow_volcano.rollout.patches.operator_memory import keep_higher_limit
 from kubeflow_volcano.rollout.patches.table import patched
 from kubeflow_volcano.rollout.settings.settings import parse
+from tests.samples.objects import made
 
 OLD, NEW = "v1-e1434f6", "v1-04f9f13"
 PATH = "/apis/apps/v1/namespaces/kubeflow/deployments/training-operator"
@@ -22,12 +23,9 @@ def operator(memory: str | None, tag: str = OLD) -> dict[str, Any]:
         "image": f"kubeflow/training-operator:{tag}",
         "resources": {"limits": limits, "requests": {"cpu": "100m", "memory": "20Mi"}},
     }
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": COMPONENT, "namespace": "kubeflow"},
-        "spec": {"template": {"spec": {"containers": [container]}}},
-    }
+    return made(
+        "apps/v1", "Deployment", COMPONENT, "kubeflow", spec={"template": {"spec": {"containers": [container]}}}
+    )
 
 
 def limits(obj: dict[str, Any]) -> dict[str, str]:

@@ -15,6 +15,7 @@ from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.manifests.kustomize_binary import UnknownProgramError
 from kubeflow_volcano.rollout.patches.own import overruled, with_own_patches
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
+from tests.samples.objects import made
 
 NAME = "katib"
 ARGUMENTS = "/spec/template/spec/containers/0/args"
@@ -25,20 +26,17 @@ def deployment(name: str = "katib-ui", namespace: str = "kubeflow") -> Object:
         {"name": "ui", "image": "a:1", "args": ["--port=80"], "env": [{"name": "A", "value": "1"}]},
         {"name": "side", "image": "b:1"},
     ]
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name, "namespace": namespace, "labels": {"app": name}},
-        "spec": {"replicas": 1, "template": {"spec": {"containers": containers}}},
-    }
+    return made(
+        "apps/v1",
+        "Deployment",
+        name,
+        namespace,
+        meta={"labels": {"app": name}},
+        spec={"replicas": 1, "template": {"spec": {"containers": containers}}},
+    )
 
 
-CONFIG: Object = {
-    "apiVersion": "v1",
-    "kind": "ConfigMap",
-    "metadata": {"name": "katib.config", "namespace": "kubeflow"},
-    "data": {"a": "1"},
-}
+CONFIG: Object = made("v1", "ConfigMap", "katib.config", "kubeflow", data={"a": "1"})
 OBJECTS = (deployment(), deployment("katib-db"), CONFIG)
 
 
@@ -104,7 +102,7 @@ def test_patches_that_fit_nothing_are_refused_together(kustomize: Path, tmp_path
         with_own_patches(NAME, OBJECTS, wanted, silent)
     first, second = caught.value.problems
     assert "kubeflow_patches.katib[0] is about Deployment katib-iu, of which the manifests have none." in first.found
-    assert "Did you mean katib-ui?" in first.found
+    assert "katib-ui?" in first.found
     assert "kubeflow_patches.katib[1] is about Deployment default/katib-ui" in second.found
     assert "katib-db, katib-ui" in second.todo
 

@@ -11,6 +11,7 @@ from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.patches.table import gang_arguments, patched
 from kubeflow_volcano.rollout.settings.settings import parse
 from kubeflow_volcano.rollout.settings.user import Account
+from tests.samples.objects import made
 
 NEW = "--gang-scheduler-name=volcano"
 OLD = "--enable-gang-scheduling=true"
@@ -42,12 +43,13 @@ def test_gang_arguments(arguments: list[str], required: list[str], wanted: list[
 
 def operator(image: str, **container: Any) -> dict[str, Any]:
     main = {"name": "training-operator", "image": image, "command": ["/manager"], **container}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "training-operator", "namespace": "kubeflow"},
-        "spec": {"template": {"spec": {"containers": [{"name": "sidecar"}, main]}}},
-    }
+    return made(
+        "apps/v1",
+        "Deployment",
+        "training-operator",
+        "kubeflow",
+        spec={"template": {"spec": {"containers": [{"name": "sidecar"}, main]}}},
+    )
 
 
 def main_container(obj: dict[str, Any], **variables: Any) -> dict[str, Any]:
@@ -106,26 +108,21 @@ def test_manifests_without_the_operator_are_refused() -> None:
         patched([], "training-operator", parse({}))
 
 
-CLASS = {
-    "apiVersion": "storage.k8s.io/v1",
-    "kind": "StorageClass",
-    "metadata": {"name": "local-path"},
-    "provisioner": "example.org/disk",
-}
+CLASS = made("storage.k8s.io/v1", "StorageClass", "local-path", provisioner="example.org/disk")
 
 
 def test_components_without_patches_pass_unchanged() -> None:
     assert patched([CLASS], "volcano", parse({})) == (CLASS,)
 
 
-RUNTIME = {
-    "apiVersion": "trainer.kubeflow.org/v1alpha1",
-    "kind": "ClusterTrainingRuntime",
-    "metadata": {"name": "torch-distributed"},
-    "spec": {
+RUNTIME = made(
+    "trainer.kubeflow.org/v1alpha1",
+    "ClusterTrainingRuntime",
+    "torch-distributed",
+    spec={
         "template": {"spec": {"replicatedJobs": [{"name": "node", "template": {"spec": {"template": {"spec": {}}}}}]}}
     },
-}
+)
 
 
 def test_runtimes_are_ganged_only_where_volcano_is_asked_for() -> None:
@@ -134,12 +131,12 @@ def test_runtimes_are_ganged_only_where_volcano_is_asked_for() -> None:
     assert patched([RUNTIME], "trainer", parse({"gang_scheduling_scheduler": "none"})) == (RUNTIME,)
 
 
-PROFILE = {
-    "apiVersion": "kubeflow.org/v1beta1",
-    "kind": "Profile",
-    "metadata": {"name": "kubeflow-user-example-com"},
-    "spec": {"owner": {"kind": "User", "name": "user@example.com"}},
-}
+PROFILE = made(
+    "kubeflow.org/v1beta1",
+    "Profile",
+    "kubeflow-user-example-com",
+    spec={"owner": {"kind": "User", "name": "user@example.com"}},
+)
 
 
 def test_the_profile_is_the_accounts_with_and_without_a_cluster() -> None:
@@ -153,18 +150,10 @@ def test_the_profile_is_the_accounts_with_and_without_a_cluster() -> None:
 @pytest.mark.parametrize("component", ["oauth2-proxy", "oidc-authservice", "dex"])
 def test_whoever_signs_people_in_is_started_anew_with_a_new_account(component: str) -> None:
     container = {"name": component, "image": component}
-    deployment = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": component, "namespace": "auth"},
-        "spec": {"template": {"spec": {"containers": [container]}}},
-    }
-    config = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": component, "namespace": "auth"},
-        "data": {"config.yaml": "{}"},
-    }
+    deployment = made(
+        "apps/v1", "Deployment", component, "auth", spec={"template": {"spec": {"containers": [container]}}}
+    )
+    config = made("v1", "ConfigMap", component, "auth", data={"config.yaml": "{}"})
     sums = set()
     for password_hash in ("one", "two"):
         account = Account("me@example.org", "team", None, password_hash, "secret")

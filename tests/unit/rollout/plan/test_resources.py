@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from kubeflow_volcano.rollout.plan.resources import claims_of, requests_of
+from tests.samples.objects import made
 
 
 def container(cpu: str = "", memory: str = "", **more: Any) -> dict[str, Any]:
@@ -17,12 +18,7 @@ def container(cpu: str = "", memory: str = "", **more: Any) -> dict[str, Any]:
 def workload(kind: str, *containers: dict[str, Any], namespace: str = "n", **spec: Any) -> dict[str, Any]:
     pod = {"containers": list(containers), "initContainers": spec.pop("init", [])}
     template = {"metadata": spec.pop("meta", {}), "spec": pod}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": kind,
-        "metadata": {"name": "w", "namespace": namespace},
-        "spec": {"template": template, **spec},
-    }
+    return made("apps/v1", kind, "w", namespace, spec={"template": template, **spec})
 
 
 def cpu(*objects: dict[str, Any]) -> Decimal:

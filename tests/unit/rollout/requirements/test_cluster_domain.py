@@ -12,14 +12,10 @@ import pytest
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.requirements.cluster_domain import unmet_domain
+from tests.samples.objects import made
 
 CORP = ".:53 {\n  kubernetes k8s.corp in-addr.arpa ip6.arpa {\n  }\n  forward . /etc/resolv.conf\n}\n"
-DEX = {
-    "apiVersion": "v1",
-    "kind": "ConfigMap",
-    "metadata": {"name": "dex", "namespace": "auth"},
-    "data": {"config.yaml": "issuer: http://dex.auth.svc.cluster.local:5556/dex"},
-}
+DEX = made("v1", "ConfigMap", "dex", "auth", data={"config.yaml": "issuer: http://dex.auth.svc.cluster.local:5556/dex"})
 
 
 class Stored:

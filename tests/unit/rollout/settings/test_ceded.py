@@ -10,6 +10,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.settings.ceded import CededFields, ceded_of, validate_ceded
 from kubeflow_volcano.rollout.settings.settings import parse
+from tests.samples.objects import made
 
 REPLICAS = "/spec/replicas"
 
@@ -91,11 +92,6 @@ def test_a_path_to_no_declared_field_is_refused(*, whole: bool) -> None:
 
 
 def test_the_plain_values_of_a_secret_are_its_data() -> None:
-    secret = {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": "s", "namespace": "n"},
-        "stringData": {"a": "b"},
-    }
+    secret = made("v1", "Secret", "s", "n", stringData={"a": "b"})
     ceded = CededFields("Secret", "s", paths=("/data/a",))
     assert not [*validate_ceded([ceded], [secret], whole=True)]

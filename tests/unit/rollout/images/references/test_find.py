@@ -12,6 +12,7 @@ import yaml
 
 from kubeflow_volcano.rollout.images.rename.rewrite import find, rewrite
 from kubeflow_volcano.rollout.settings.images import MirrorSettings
+from tests.samples.objects import made
 
 Make = Callable[..., dict[str, Any]]
 Mirror = Callable[..., MirrorSettings]
@@ -63,11 +64,11 @@ def test_annotations_are_looked_at_too(deployment: Make) -> None:
 
 
 def test_templates_in_custom_resources(mirror: Mirror) -> None:
-    runtime = {
-        "apiVersion": "trainer.kubeflow.org/v1alpha1",
-        "kind": "ClusterTrainingRuntime",
-        "metadata": {"name": "torch"},
-        "spec": {
+    runtime = made(
+        "trainer.kubeflow.org/v1alpha1",
+        "ClusterTrainingRuntime",
+        "torch",
+        spec={
             "template": {
                 "spec": {
                     "replicatedJobs": [
@@ -80,7 +81,7 @@ def test_templates_in_custom_resources(mirror: Mirror) -> None:
                 }
             }
         },
-    }
+    )
     assert found(runtime) == {"docker.io/a/b:1": "pod"}
     assert "m.example.com/docker.io/a/b:1" in json.dumps(rewritten(mirror(PREFIX), runtime))
 
@@ -421,12 +422,7 @@ def test_documentation_is_neither_pulled_nor_rewritten(mirror: Mirror, config_ma
 
 
 def test_definitions_of_custom_resources_hold_no_references() -> None:
-    crd = {
-        "kind": "CustomResourceDefinition",
-        "apiVersion": "x",
-        "metadata": {"name": "n"},
-        "spec": {"image": "gcr.io/a/b:1"},
-    }
+    crd = made("x", "CustomResourceDefinition", "n", spec={"image": "gcr.io/a/b:1"})
     assert found(crd) == {}
 
 
