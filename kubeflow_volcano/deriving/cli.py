@@ -34,7 +34,7 @@ _JUDGED = ("kubernetes",)
 
 
 class _Entry(NamedTuple):
-    """An entry that was derived: its folder and version, both parts, and what a person is told of it."""
+    """An entry that was derived: its folder and version, both parts, and what its report says."""
 
     folder: str
     version: str

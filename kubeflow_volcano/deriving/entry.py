@@ -12,6 +12,7 @@ DERIVED = "# Derived; `kubeflow-volcano catalog derive` writes all below."
 """The first line of the second document."""
 
 _LONGEST = 120
+_LONG_WORD = 135
 _SHORT = 90
 
 
@@ -35,7 +36,7 @@ def yaml_text(data: Any, comments: Iterable[str] = ()) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Indented lists, as yamllint asks for."""
+    """Indented lists, as yamllint requires them."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002  PyYAML's
         super().increase_indent(flow, indentless=False)
@@ -45,7 +46,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    style = '"' if re.fullmatch(r"[0-9.]+", text) else ">" if len(text) > _LONGEST and "#" in text else None
+    style = '"' if re.fullmatch(r"[0-9.]+", text) else ">" if len(text) > _LONG_WORD and " " not in text else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 

@@ -53,7 +53,7 @@ Record = Mapping[str, Any]
 class Derived(NamedTuple):
     """The derived part of an entry; `names` of its components by path, and `new` ones that no other entry has.
 
-    `versions` are those that images tell, by component. `missing` are requirements that the objects of a component
+    `versions` are those of its images, by component. `missing` are requirements that the objects of a component
     have beyond those of the entry that it was derived like.
     """
 

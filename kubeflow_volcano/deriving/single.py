@@ -1,6 +1,6 @@
 """Entries of components with one manifest: Volcano and the local path provisioner.
 
-A vendor's build counts as what it is a build of: names of objects tell which, and images tell the version.
+A vendor's build counts as what it is a build of: names of objects show which, and images have the version.
 """
 
 from __future__ import annotations

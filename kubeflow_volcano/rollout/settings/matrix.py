@@ -15,7 +15,7 @@ __all__ = ["fitting_plugins", "require_operator", "validate_operator", "validate
 def validate_versions(release: Release, volcano: Component, kustomize_version: str) -> Iterator[Problem]:
     """Incompatible pairs of versions, each with the nearest compatible one.
 
-    Whoever wrote an entry of their own for a Volcano or a release decides what goes together.
+    A Volcano with an entry of the user counts as compatible with every release.
     """
     if volcano.version not in release.volcano_versions and not volcano.entry:
         yield Problem(
