@@ -20,8 +20,6 @@ from http.client import HTTPMessage
 from typing import IO, Any
 from urllib.parse import urlsplit
 
-__all__ = ["PlainConnection", "Timely", "handlers", "is_same_place", "opener"]
-
 _SLOWEST = 4096
 """Bytes a second. A body that comes at this rate or faster may take longer than the timeout."""
 _MOST_TIMEOUTS = 20

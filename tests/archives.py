@@ -9,8 +9,6 @@ import pytest
 
 from tests.places import UPSTREAM
 
-__all__ = ["REMOTE_BASES", "archive_of", "file_beside", "manifest_of", "needed_archive"]
-
 _ARGO = {"argo-workflows": "argo-workflows-3.7.3.tar.gz"}
 REMOTE_BASES = {
     "1.11.0": _ARGO | {"jobset": "jobset-0.10.1.yaml.gz"},

@@ -18,8 +18,6 @@ from kubeflow_volcano.decode import decode
 from kubeflow_volcano.foreign import read_yaml
 from tests.places import ROOT
 
-__all__ = ["DECLARATION", "Declaration", "Entry", "Role", "Variable", "declared", "generated"]
-
 SETTINGS = Path("kubeflow_volcano/rollout/settings")
 DECLARATION = SETTINGS / "variables.yaml"
 BEGIN, END = "<!-- variables: make generate -->\n", "<!-- end of variables -->\n"

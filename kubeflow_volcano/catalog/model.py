@@ -9,23 +9,6 @@ from typing import Annotated, Any, TypeAlias
 from kubeflow_volcano.decode import Parsed
 from kubeflow_volcano.ref import Ref
 
-__all__ = [
-    "Claim",
-    "Component",
-    "Defect",
-    "JointValue",
-    "Marker",
-    "MinorRange",
-    "ObjectName",
-    "Operator",
-    "Release",
-    "RemoteBase",
-    "Source",
-    "VersionRange",
-    "version_key",
-]
-
-
 _API_VERSIONS = {
     "Deployment": "apps/v1",
     "StatefulSet": "apps/v1",

@@ -14,20 +14,6 @@ from kubeflow_volcano.decode import decode
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.text import did_you_mean
 
-__all__ = [
-    "OUTSIDE",
-    "OWN_FILES",
-    "components",
-    "decode_release",
-    "kept_manifests",
-    "load_component",
-    "load_release",
-    "no_component",
-    "releases",
-    "versions_of",
-    "with_own_parts",
-]
-
 OUTSIDE = ("local-path", "volcano")
 """Components that no release contains; the profile `full` includes them."""
 

@@ -10,17 +10,6 @@ from typing import Any
 from kubeflow_volcano.catalog.data import load
 from kubeflow_volcano.catalog.model import version_key
 
-__all__ = [
-    "Arguments",
-    "SchedulerWords",
-    "argument_type",
-    "is_newer",
-    "known_actions",
-    "known_plugins",
-    "reads_queue_of_namespace",
-    "words_of",
-]
-
 Arguments = Mapping[str, Mapping[str, str]]
 """By plugin or action: the arguments that it reads, each with its type; `name*` stands for all that begin so."""
 
@@ -59,15 +48,15 @@ def words_of(volcano_version: str) -> SchedulerWords:
 
 def _merged(parts: Sequence[Arguments], gone: Sequence[Mapping[str, Sequence[str]]]) -> Arguments:
     """All parts together, without what is gone."""
-    found: dict[str, dict[str, str]] = {}
+    merged: dict[str, dict[str, str]] = {}
     for part in parts:
         for owner, arguments in part.items():
-            found.setdefault(owner, {}).update(arguments)
+            merged.setdefault(owner, {}).update(arguments)
     for removed in gone:
         for owner, names in removed.items():
             for name in names:
-                found.get(owner, {}).pop(name, None)
-    return found
+                merged.get(owner, {}).pop(name, None)
+    return merged
 
 
 def argument_type(name: str, known: Mapping[str, str]) -> str:

@@ -10,8 +10,6 @@ from typing import Any
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions, group_of
 from kubeflow_volcano.text import counted
 
-__all__ = ["BAD_IMAGE_REASONS", "PROGRESS_DEADLINE", "Readiness", "State", "assess", "assess_pod", "is_being_created"]
-
 BAD_IMAGE_REASONS = frozenset(
     {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "CreateContainerError"}
 )
@@ -91,7 +89,7 @@ def _stale(obj: Object) -> _Answer | None:
 def _deployment(obj: Object) -> _Answer:
     if stale := _stale(obj):
         return stale
-    spec, status, found = obj["spec"], obj.get("status", {}), conditions(obj)
+    spec, status, by_type = obj["spec"], obj.get("status", {}), conditions(obj)
     wanted = spec.get("replicas", 1)
     if wanted == 0:
         return State.SKIP, "ScaledToZero", "is scaled to 0 replicas"
@@ -105,14 +103,14 @@ def _deployment(obj: Object) -> _Answer:
         return State.READY, "Available", f"has {available} of {wanted} replicas available"
     unavailable = status.get("unavailableReplicas", 0)
     numbers = f"{available} of {wanted} replicas available, {updated} updated, {unavailable} unavailable"
-    return _not_available(spec, found, numbers)
+    return _not_available(spec, by_type, numbers)
 
 
-def _not_available(spec: Object, found: dict[str, Object], numbers: str) -> _Answer:
-    if found.get("Progressing", {}).get("reason") == PROGRESS_DEADLINE:
+def _not_available(spec: Object, by_type: dict[str, Object], numbers: str) -> _Answer:
+    if by_type.get("Progressing", {}).get("reason") == PROGRESS_DEADLINE:
         limit = spec.get("progressDeadlineSeconds", 600)
         return State.FAILED, PROGRESS_DEADLINE, f"made no progress for {limit} s: {numbers}"
-    refusal = found.get("ReplicaFailure")
+    refusal = by_type.get("ReplicaFailure")
     if _true(refusal):
         text = (refusal or {}).get("message", "")
         heals = any(words in text for words in _HEALING_REFUSALS)
@@ -156,11 +154,11 @@ def _daemon_set(obj: Object) -> _Answer:
 
 
 def _job(obj: Object) -> _Answer:
-    found, status = conditions(obj), obj.get("status", {})
-    if _true(found.get("Complete")):
+    by_type, status = conditions(obj), obj.get("status", {})
+    if _true(by_type.get("Complete")):
         return State.READY, "Complete", "is complete"
-    if _true(found.get("Failed")):
-        failed = found["Failed"]
+    if _true(by_type.get("Failed")):
+        failed = by_type["Failed"]
         return State.FAILED, failed.get("reason") or "Failed", f"has failed: {failed.get('message', 'no message')}"
     if obj["spec"].get("suspend"):
         return State.WAIT, "Suspended", "is suspended"
@@ -169,7 +167,7 @@ def _job(obj: Object) -> _Answer:
 
 
 def _pod(obj: Object) -> _Answer:
-    status, found = obj.get("status", {}), conditions(obj)
+    status, by_type = obj.get("status", {}), conditions(obj)
     phase = status.get("phase", "Pending")
     if "deletionTimestamp" in obj["metadata"]:
         return State.SKIP, "Terminating", "is being deleted"
@@ -179,9 +177,9 @@ def _pod(obj: Object) -> _Answer:
         return State.FAILED, status.get("reason") or "Failed", f"has failed: {_why_ended(obj)}"
     if trouble := next(_container_troubles(obj), None):
         return trouble
-    if phase == "Running" and _true(found.get("Ready")):
+    if phase == "Running" and _true(by_type.get("Ready")):
         return State.READY, "Ready", "is running and ready"
-    return _waiting_pod(obj, phase, found.get("PodScheduled", {}))
+    return _waiting_pod(obj, phase, by_type.get("PodScheduled", {}))
 
 
 def _waiting_pod(obj: Object, phase: str, scheduled: Object) -> _Answer:
@@ -241,11 +239,11 @@ def _waiting_for(pod: Object) -> str:
 
 
 def _crd(obj: Object) -> _Answer:
-    found = conditions(obj)
-    names = found.get("NamesAccepted", {})
+    by_type = conditions(obj)
+    names = by_type.get("NamesAccepted", {})
     if names.get("status") == "False":
         return State.FAILED, "NamesConflict", f"has names that were not accepted: {names.get('message', 'no message')}"
-    if _true(found.get("Established")) and _true(names):
+    if _true(by_type.get("Established")) and _true(names):
         return State.READY, "Established", "is established"
     return State.WAIT, "NotEstablished", "is not established yet"
 
@@ -272,13 +270,13 @@ def _by_phase(where: str, ready: set[str], failed: set[str]) -> Callable[[Object
 
 
 def _node(obj: Object) -> _Answer:
-    found = conditions(obj)
-    if not _true(found.get("Ready")):
-        return State.WAIT, "NotReady", f"is not Ready: {found.get('Ready', {}).get('message', 'no message')}"
+    by_type = conditions(obj)
+    if not _true(by_type.get("Ready")):
+        return State.WAIT, "NotReady", f"is not Ready: {by_type.get('Ready', {}).get('message', 'no message')}"
     pressed = [
         name
         for name in ("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
-        if _true(found.get(name))
+        if _true(by_type.get(name))
     ]
     return (State.WAIT, pressed[0], f"has {', '.join(pressed)}") if pressed else (State.READY, "Ready", "is Ready")
 

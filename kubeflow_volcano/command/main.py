@@ -14,8 +14,6 @@ from kubeflow_volcano.rehearsal import __main__ as rehearsal
 from kubeflow_volcano.text import print_what_the_terminal_can
 from kubeflow_volcano.validators.cli import commands as validators
 
-__all__ = ["COMMANDS", "main"]
-
 _PROGRAM = "kubeflow-volcano"
 
 

@@ -47,8 +47,8 @@ def bounds(limit_ranges: Iterable[Object]) -> Bounds:
     return Bounds(least, most, ratio)
 
 
-def _take(into: _Amounts, found: Mapping[str, Any] | None, stricter: Callable[[Decimal, Decimal], Decimal]) -> None:
-    for name, text in (found or {}).items():
+def _take(into: _Amounts, amounts: Mapping[str, Any] | None, stricter: Callable[[Decimal, Decimal], Decimal]) -> None:
+    for name, text in (amounts or {}).items():
         amount = quantity(text)
         into[name] = stricter(into.get(name, amount), amount)
 
@@ -111,10 +111,10 @@ def tolerations(nodes: Iterable[Object]) -> tuple[Mapping[str, str], ...]:
     chosen = workers or well
     if any(not blocking(item) for item in chosen):
         return ()
-    found = {(taint["key"], taint.get("value", ""), taint["effect"]) for item in chosen for taint in blocking(item)}
+    taints = {(taint["key"], taint.get("value", ""), taint["effect"]) for item in chosen for taint in blocking(item)}
     return tuple(
         {"key": key, "effect": effect} | ({"operator": "Equal", "value": value} if value else {"operator": "Exists"})
-        for key, value, effect in sorted(found)
+        for key, value, effect in sorted(taints)
     )
 
 

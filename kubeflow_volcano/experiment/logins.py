@@ -7,8 +7,6 @@ import copy
 from kubeflow_volcano.cluster.objects import Object, pod_specs
 from kubeflow_volcano.cluster.pods.pull_secrets import refer
 
-__all__ = ["with_pull_secret"]
-
 
 def with_pull_secret(obj: Object, name: str) -> Object:
     """The object with that pull secret in all its pods, templates included; the same object if it has none."""

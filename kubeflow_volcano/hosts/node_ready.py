@@ -12,8 +12,6 @@ from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 
-__all__ = ["after_restart", "before_restart", "has_cluster", "transient_pods", "unready", "wait_until_ready"]
-
 _LEASES = "kube-node-lease"
 _LOOK_SECONDS = 2.0
 _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")

@@ -31,8 +31,6 @@ from kubeflow_volcano.rollout.patches.upstream import fill_joint_values, replace
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.storage.static_volumes import objects_of, static_volumes
 
-__all__ = ["Desired", "desired", "render_upstream"]
-
 _CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "")
 
 Parts = Mapping[str, tuple[Object, ...]]

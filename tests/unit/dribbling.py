@@ -8,8 +8,6 @@ import threading
 from collections.abc import Iterator
 from itertools import chain, repeat
 
-__all__ = ["DRIBBLES", "FRAMES", "SWITCHED", "dribbling", "frame"]
-
 _HEAD = b"HTTP/1.1 200 OK\r\n"
 _CHUNKED = _HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 DRIBBLES: dict[str, tuple[bytes, bytes]] = {

@@ -17,8 +17,6 @@ from kubeflow_volcano.validators.cli.registry_logins import registry_logins
 from kubeflow_volcano.validators.language.catalog import ENGLISH, LANGUAGES
 from kubeflow_volcano.validators.run.options import AUTO, Options
 
-__all__ = ["PROGRAM", "options", "parse", "parser"]
-
 PROGRAM = "python -m validators"
 
 _KUBECONFIG = "default: $KUBECONFIG, ~/.kube/config, in-cluster"

@@ -11,21 +11,6 @@ from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.validators.core.facts import Facts, Unread
 
-__all__ = [
-    "GROUP_NAME",
-    "VOLCANO",
-    "Event",
-    "Explanation",
-    "Finding",
-    "Job",
-    "Role",
-    "Situation",
-    "State",
-    "finding",
-    "is_for_single_pods",
-    "pod_group_name",
-]
-
 GROUP_NAME = gangs.VOLCANO.mark[1]
 """Annotation of a pod with the name of its PodGroup."""
 VOLCANO = gangs.VOLCANO.scheduler

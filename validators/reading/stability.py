@@ -20,8 +20,6 @@ from kubeflow_volcano.validators.subjects.issues import created
 from kubeflow_volcano.validators.subjects.ownership import workload_of
 from kubeflow_volcano.validators.subjects.pods import Window, waits_for_gang
 
-__all__ = ["Turns", "Watch"]
-
 _TICK = 0.5
 _STRETCH = 1.0
 _FIRST_LIST_SECONDS = 60.0

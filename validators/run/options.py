@@ -26,8 +26,6 @@ from kubeflow_volcano.validators.run.recognising import beside_operators, releas
 from kubeflow_volcano.validators.subjects.gang.operators import TRAINING
 from kubeflow_volcano.validators.subjects.gang.recognition import recognise_gang
 
-__all__ = ["AUTO", "HINTS", "LONGEST_WINDOW", "Options", "expectations_of", "login_of", "validate_options"]
-
 HINTS = {NO_CREDENTIALS: "Options are --kubeconfig and --context, variables kubeflow_kubeconfig and kubeflow_context."}
 """Which options help against a problem, by its reason."""
 
@@ -215,8 +213,8 @@ def expectations_of(options: Options, cluster: Cluster | None) -> tuple[Expectat
     Raises:
         InvalidInput: the options make no sense.
     """
-    found, release_from = _expectations(options, cluster)
-    return found, "; ".join((release_from, *_own_entries(found)))
+    expectations, release_from = _expectations(options, cluster)
+    return expectations, "; ".join((release_from, *_own_entries(expectations)))
 
 
 def _expectations(options: Options, cluster: Cluster | None) -> tuple[Expectations, str]:

@@ -30,10 +30,10 @@ def replaced_images(release: Release) -> Mapping[str, tuple[str, ...]]:
 
 def _gone(release: Release, *, replaced: bool) -> Mapping[str, tuple[str, ...]]:
     images = images_of_release(release.version)
-    found: dict[str, tuple[str, ...]] = {}
+    gone: dict[str, tuple[str, ...]] = {}
     for part in release.components.values():
         names = {text: ImageName.parse(text) for (ref, _), text in images.items() if ref in part.workloads}
         ends = {text: tables.gone(name) for text, name in names.items() if name}
         if own := sorted(text for text, end in ends.items() if end and bool(end.replacement) is replaced):
-            found[part.name] = tuple(own)
-    return found
+            gone[part.name] = tuple(own)
+    return gone

@@ -12,8 +12,6 @@ from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.cluster.objects import Object, Ref, pod_specs
 from kubeflow_volcano.deadline import Deadline
 
-__all__ = ["WEBHOOKS", "denied_elsewhere", "denier", "look_at"]
-
 _GROUP = "admissionregistration.k8s.io/v1"
 # How the API server words a denial (apiserver, admission/plugin/policy/validating and webhook/errors;
 # pod-security-admission; plugin/pkg/admission/resourcequota).
@@ -43,8 +41,8 @@ _MOST, _SECONDS = 4, 10.0
 
 def denier(text: str) -> Ref | None:
     """The policy, quota or webhook that denied an object, by the API server's message; None for other refusals."""
-    found = ((pattern.search(text), kind) for pattern, kind in _DENIERS)
-    return next((Ref(_GROUP, kind, "", match[1]) for match, kind in found if match), None)
+    matches = ((pattern.search(text), kind) for pattern, kind in _DENIERS)
+    return next((Ref(_GROUP, kind, "", match[1]) for match, kind in matches if match), None)
 
 
 def look_at(policy: Ref) -> str:
@@ -108,8 +106,10 @@ def _denied_in(cluster: Cluster, obj: Object, namespace: str, deadline: Deadline
 
 
 def _same(text: str, wanted: Ref) -> bool:
-    found = denier(text)
-    return found is not None and (found == wanted or (found.kind == wanted.kind and found.kind in _BY_NAMESPACE))
+    denied_by = denier(text)
+    return denied_by is not None and (
+        denied_by == wanted or (denied_by.kind == wanted.kind and denied_by.kind in _BY_NAMESPACE)
+    )
 
 
 def _ordinary(cluster: Cluster, own: str) -> Iterator[str]:

@@ -23,8 +23,6 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.problems import ProblemsError
 
-__all__ = ["BRIEF", "BRIEF_LIST", "TABLE", "WHOLE", "Connection"]
-
 WHOLE = "application/json"
 BRIEF = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json"
 BRIEF_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1, application/json"

@@ -12,8 +12,6 @@ from kubeflow_volcano.cluster.pods.frames import Frames
 from kubeflow_volcano.decode import decode
 from kubeflow_volcano.foreign import read_json
 
-__all__ = ["ExecResult", "execute"]
-
 _STATUS = 3
 """The channel of how the command ended (apimachinery, util/remotecommand); output and errors come on others."""
 

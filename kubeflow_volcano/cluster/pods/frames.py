@@ -10,8 +10,6 @@ import websocket
 
 from kubeflow_volcano.cluster.api.connection import Connection
 
-__all__ = ["Frames"]
-
 _PROTOCOL = "v4.channel.k8s.io"
 """Each message begins with the number of its channel; served by every kubelet for exec and port-forward."""
 _MOST_BYTES = 16 << 20

@@ -8,8 +8,6 @@ from typing import Any
 from kubeflow_volcano.cluster.api.connection import Connection
 from kubeflow_volcano.cluster.pods.frames import Frames
 
-__all__ = ["PortForward", "port_forward"]
-
 _DATA, _ERROR = b"\x00", b"\x01"
 """Channels of the first port (kubelet, port-forward over websockets); the first frame of each repeats the port."""
 

@@ -27,8 +27,6 @@ from kubeflow_volcano.problems import InvalidInput, NotWritten, Problem
 from kubeflow_volcano.ref import group_of
 from kubeflow_volcano.text import few
 
-__all__ = ["MANIFEST", "Backup", "Origin", "read", "write"]
-
 MANIFEST = "manifest.json"
 _SCHEMA = "kfv.backup/v1"
 _SECRET = 0o600

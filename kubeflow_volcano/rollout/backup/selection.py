@@ -12,18 +12,6 @@ from kubeflow_volcano.apply.result import without_server_fields
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER, RUN_LABEL
 from kubeflow_volcano.cluster.objects import Object, conditions
 
-__all__ = [
-    "ROLES",
-    "STARTING_PODS",
-    "LeftOut",
-    "has_ended",
-    "is_contributor",
-    "is_person",
-    "sendable",
-    "stage_of",
-    "why_left_out",
-]
-
 ROLES = frozenset({"admin", "edit", "view"})
 """Of contributors: kubeflow-admin, kubeflow-edit and kubeflow-view are the ClusterRoles of these names."""
 _RBAC = "rbac.authorization.k8s.io"

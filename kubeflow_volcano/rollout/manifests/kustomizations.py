@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 
 from kubeflow_volcano import foreign
 
-__all__ = ["Kustomizations", "Remote", "has_kustomization"]
-
 _NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _BASES = ("resources", "bases", "components")
 _FILES = ("configurations", "crds", "patchesStrategicMerge")

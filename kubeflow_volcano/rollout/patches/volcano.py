@@ -25,8 +25,6 @@ from kubeflow_volcano.rollout.gang.flags import set_flags
 from kubeflow_volcano.rollout.settings.queue_states import QueueState, wanted_states
 from kubeflow_volcano.rollout.settings.volcano import PodWebhookSettings, SchedulingSettings, quantities
 
-__all__ = ["CONFIGURATION", "OPTIONAL_WEBHOOKS", "configure_scheduling", "scope_pod_webhooks"]
-
 CONFIGURATION = "volcano-scheduler.conf"
 """Key of the scheduler's ConfigMap; the scheduler reloads it when it changes."""
 

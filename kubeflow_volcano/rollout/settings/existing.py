@@ -10,8 +10,6 @@ from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.catalog.model import Component, Release
 from kubeflow_volcano.problems import Problem
 
-__all__ = ["validate_existing"]
-
 _OF_OTHERS = ("volcano_namespace",)
 """Variables that describe a Volcano of others."""
 

@@ -9,8 +9,6 @@ from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, VOLCANO, gang_sche
 from kubeflow_volcano.catalog.model import Component, Release, version_key
 from kubeflow_volcano.problems import InvalidInput, Problem
 
-__all__ = ["fitting_plugins", "require_operator", "validate_operator", "validate_versions"]
-
 
 def validate_versions(release: Release, volcano: Component, kustomize_version: str) -> Iterator[Problem]:
     """Incompatible pairs of versions, each with the nearest compatible one.

@@ -10,8 +10,6 @@ from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.settings.ceded import Target
 from kubeflow_volcano.text import did_you_mean
 
-__all__ = ["OwnPatch", "validate_components", "validate_values"]
-
 
 @dataclass(frozen=True, slots=True)
 class OwnPatch:

@@ -55,8 +55,6 @@ from kubeflow_volcano.rollout.settings.volcano import (
 )
 from kubeflow_volcano.text import did_you_mean
 
-__all__ = ["OF_KUBERNETES", "BundleSettings", "PlanSettings", "Settings", "parse"]
-
 T = TypeVar("T")
 
 OF_KUBERNETES = frozenset({"default", "kube-node-lease", "kube-public", "kube-system"})

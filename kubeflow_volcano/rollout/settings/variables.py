@@ -18,20 +18,6 @@ from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.redaction import without_logins
 from kubeflow_volcano.text import did_you_mean, most_similar
 
-__all__ = [
-    "NOT_IN_RESULTS",
-    "PREFIXES",
-    "SECRETS",
-    "GivenPath",
-    "OptionalPath",
-    "OptionalText",
-    "complete",
-    "defaults",
-    "is_public",
-    "schema",
-    "unread",
-]
-
 PREFIXES = (
     "backup_",
     "bundle_",

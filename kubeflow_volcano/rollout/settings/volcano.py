@@ -21,16 +21,6 @@ from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.settings.queue_states import ancestors, validate_states
 from kubeflow_volcano.text import did_you_mean
 
-__all__ = [
-    "AvailabilitySettings",
-    "PodWebhookSettings",
-    "SchedulingSettings",
-    "leader_problem",
-    "quantities",
-    "validate_availability",
-    "validate_scheduling",
-]
-
 _ROOT = "root"
 
 _AMOUNTS = ("guarantee", "deserved", "capability")

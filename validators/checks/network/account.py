@@ -26,8 +26,6 @@ from kubeflow_volcano.validators.core.resources import NAMESPACES, PROFILES
 from kubeflow_volcano.validators.subjects import simulation, workloads
 from kubeflow_volcano.validators.subjects.issues import Issue, age, judged, verdict
 
-__all__ = ["CHECKS"]
-
 _CONTROLLER = Ref("apps/v1", "Deployment", "kubeflow", "profiles-deployment")
 _DEX = "dex"
 """The component."""

@@ -34,8 +34,6 @@ from kubeflow_volcano.validators.subjects.issues import judged
 from kubeflow_volcano.validators.subjects.ownership import workload_of
 from kubeflow_volcano.validators.subjects.pods import GROUP_NAME
 
-__all__ = ["CHECKS", "PREVIOUS_LOGS", "previous_logs"]
-
 _PANIC = re.compile(r"^panic: .*", re.MULTILINE)
 _QUEUE_PANIC = "failed init default queue"
 _MOST_SHOWN = 5

@@ -17,8 +17,6 @@ from kubeflow_volcano.text import counted
 from kubeflow_volcano.validators.explain.creation.controllers import missing_permissions
 from kubeflow_volcano.validators.explain.model import Event, Finding, Job, Situation, finding
 
-__all__ = ["COMPANION_EVENTS", "BadName", "bad_service_name", "companions", "refused_companion"]
-
 COMPANION_EVENTS = frozenset({"FailedCreateService", "PluginError"})
 """Reasons of the training operator and of Volcano for what was refused beside pods."""
 _LONGEST = 63

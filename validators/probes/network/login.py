@@ -34,8 +34,6 @@ from kubeflow_volcano.validators.probes.network.front_door import (
     http_port,
 )
 
-__all__ = ["FORWARD", "LOGIN", "Login", "Step", "gateway_pod", "run", "sign_in"]
-
 FORWARD = (
     Rule("get", "", "pods/portforward", SERVICE.namespace),
     Rule("create", "", "pods/portforward", SERVICE.namespace),

@@ -24,8 +24,6 @@ from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.retries import retry_after_seconds
 from kubeflow_volcano.rollout.images.registry.rate import RateLimit
 
-__all__ = ["Answer", "Limits", "Registry", "scheme_of"]
-
 _SECONDS = 15.0
 _DOCKER_HUB = "registry-1.docker.io"
 """Where the registry that images call docker.io answers."""

@@ -14,8 +14,6 @@ from kubeflow_volcano.catalog.outgoing import outgoing
 from kubeflow_volcano.cluster.objects import Object, mappings_in
 from kubeflow_volcano.rollout.settings.pods.proxy import ProxySettings
 
-__all__ = ["exceptions", "with_proxy"]
-
 _ALWAYS = ("localhost", "127.0.0.1", "::1", ".svc", ".cluster.local")
 
 
