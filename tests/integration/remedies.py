@@ -14,19 +14,18 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
-
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from kubeflow_volcano.cluster.admission.pod_security import ENFORCE
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.connection import TABLE
 from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.mesh import INJECTION, PROXY
 from kubeflow_volcano.cluster.objects import Object, Ref
 from tests.integration.breaking import absent, made, patched, settle, turned_off, vanish
+from tests.integration.injecting import injecting, self_signed
 from tests.waiting import until
 
 __all__ = ["INSTALL_AGAIN", "LONG", "QUICK", "UNTRIED", "Broken", "Remedy"]
@@ -51,7 +50,8 @@ class Remedy:
     """A remedy as code has it, in `place`, and a way to break the cluster that makes `by` print it for `reason`.
 
     `by` is the id of a check, or 'Kind name' of a job in the namespace that `explain` is asked about. `on_node`: the
-    commands are for the node. `restarts`: webhook configurations whose backend they restart.
+    commands are for the node. `restarts`: webhook configurations whose backend they restart. `profile`: a component
+    without which `by` judges nothing.
     """
 
     name: str
@@ -61,6 +61,7 @@ class Remedy:
     make: Callable[[Broken], contextlib.AbstractContextManager[Any]]
     on_node: bool = False
     restarts: tuple[Ref, ...] = ()
+    profile: str | tuple[str, ...] = "training"
 
 
 def deployment(name: str) -> Ref:
@@ -73,6 +74,7 @@ CONTROLLERS = deployment("volcano-system/volcano-controllers")
 COREDNS = deployment("kube-system/coredns")
 SCHEDULER = deployment("volcano-system/volcano-scheduler")
 OPERATOR = deployment("kubeflow/training-operator")
+DASHBOARD = deployment("kubeflow/centraldashboard")
 CONFIGURATION = Ref("v1", "ConfigMap", "volcano-system", "volcano-scheduler-configmap")
 LEASE = Ref("coordination.k8s.io/v1", "Lease", "", "")
 QUEUE = Ref("scheduling.volcano.sh/v1beta1", "Queue", "", "default")
@@ -173,16 +175,8 @@ def columns(cluster: Cluster, path: str) -> set[str]:
 
 def foreign(host: str) -> Mapping[str, str]:
     """Key and certificate of an authority that no webhook knows, as data of a Secret."""
-    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, host)])
-    builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-    builder = builder.not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
-    certificate = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False).sign(
-        key, hashes.SHA256()
-    )
-    pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
-    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain)
-    texts = {"tls.crt": certificate.public_bytes(pem), "tls.key": private}
+    certificate, key = self_signed(host)
+    texts = {"tls.crt": certificate, "tls.key": key}
     return {name: base64.b64encode(text).decode() for name, text in texts.items()}
 
 
@@ -498,6 +492,42 @@ def _refusals(at: Broken) -> int:
     """How often pods of a job were refused for a quota."""
     events = at.cluster.list("v1", "Event", namespace=at.where).items
     return sum(item.get("count", 1) for item in events if "exceeded quota" in item.get("message", ""))
+
+
+@contextlib.contextmanager
+def meshed(at: Broken, *, late: bool) -> Iterator[None]:
+    """A dashboard in a namespace that injects sidecars; `late`: it was there before the injector was.
+
+    Otherwise its pod has a sidecar, and the namespace has lost its label since.
+    """
+    labels, enabled = {"app": "dashboard"}, {INJECTION: "enabled"}
+    space = Ref("v1", "Namespace", "", DASHBOARD.namespace)
+    container: Object = {"name": "main", "image": BUSYBOX, "command": ["sleep", "3600"], "resources": LITTLE}
+    pods = {"containers": [container], "terminationGracePeriodSeconds": 0}
+    spec = {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pods}}
+    meta = {"name": DASHBOARD.name, "namespace": DASHBOARD.namespace}
+    dashboard = {"apiVersion": DASHBOARD.api_version, "kind": DASHBOARD.kind, "metadata": meta, "spec": spec}
+    sidecar = [{"op": "add", "path": "/spec/containers/-", "value": container | {"name": PROXY}}]
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {**meta, "labels": labels}, "spec": pods}
+    hook = {"namespaceSelector": {"matchLabels": enabled}, "objectSelector": {"matchLabels": labels}}
+
+    def injector() -> contextlib.AbstractContextManager[None]:
+        return injecting(at.cluster, "namespace.sidecar-injector.istio.io", lambda _: sidecar, pod, **hook)
+
+    try:
+        at.cluster.patch(space, {"metadata": {"labels": enabled}})
+        with contextlib.ExitStack() as stack:
+            if not late:
+                stack.enter_context(injector())
+            stack.enter_context(made(at.cluster, dashboard))
+            settle(at.cluster, DASHBOARD)
+            if late:
+                stack.enter_context(injector())
+            else:
+                at.cluster.patch(space, {"metadata": {"labels": {INJECTION: None}}})
+            yield
+    finally:
+        at.cluster.patch(space, {"metadata": {"labels": {INJECTION: None}}})
 
 
 @contextlib.contextmanager
@@ -849,6 +879,22 @@ LONG = (
         unwritable_volume,
         on_node=True,
     ),
+    Remedy(
+        "a namespace of the mesh without its label",
+        "validators/checks/network/mesh.py:_not_injected:E11",
+        "E11",
+        "NotInjected",
+        partial(meshed, late=False),
+        profile=(DASHBOARD.name,),
+    ),
+    Remedy(
+        "pods from before there was an injector",
+        "validators/checks/network/mesh.py:_pods:E11",
+        "E11",
+        "NoSidecar",
+        partial(meshed, late=True),
+        profile=(DASHBOARD.name,),
+    ),
 )
 """Each alone."""
 
@@ -867,8 +913,6 @@ _TRAINER = "needs Trainer, which no rehearsal with a real operator has; unit tes
 _OLD_OPERATOR = "needs training operator 1.5; its command is that of 'a job that was refused often'"
 
 UNTRIED = {
-    "validators/checks/network/mesh.py:_pods:E11": "needs an injector that runs; a stub stands in for it in rehearsals",
-    "validators/checks/network/mesh.py:_not_injected:E11": "needs Istio's injector on the cluster of this test",
     "validators/checks/storage/classes.py:_turned_off:D2": "needs a storage driver of another vendor; its command is "
     "that of 'a program that is scaled to zero'",
     "validators/checks/gang/steps.py:released:GangNotReleased": "a scheduler that stops between two steps of one "

@@ -125,14 +125,14 @@ def run(at: Broken, remedy: Remedy, command: str) -> None:
 
 
 def findings(at: Broken, remedies: Sequence[Remedy]) -> dict[str, Found]:
-    checks = judged(at, *{item.by for item in remedies if " " not in item.by})
+    checks = judged(at, *{item.by for item in remedies if " " not in item.by}, profile=remedies[0].profile)
     return {item.name: explained(at, item) if " " in item.by else checks[item.by] for item in remedies}
 
 
-def judged(at: Broken, *select: str) -> dict[str, Found]:
+def judged(at: Broken, *select: str, profile: str | tuple[str, ...] = "training") -> dict[str, Found]:
     if not select:
         return {}
-    options = Options(at.kubeconfig, select=select, stability_seconds=1, report_dir=None)
+    options = Options(at.kubeconfig, profile=profile, select=select, stability_seconds=1, report_dir=None)
     report = validate(options, silent, timing=HASTY)
     outcomes = {item.check.id: item.outcome for item in report.results}
     return {
