@@ -26,6 +26,8 @@ from kubeflow_volcano.validators.run.clusters import named
 
 __all__ = ["explain_job", "explain_manifests"]
 
+_OFFLINE = "NoCluster"
+"""What --offline leaves unread on purpose."""
 _AGENT = "kubeflow-volcano-explain"
 
 
@@ -129,7 +131,7 @@ def _cluster(parsed: argparse.Namespace) -> tuple[Cluster | None, str]:
 def _exit(judgement: Judgement, parsed: argparse.Namespace) -> Exit:
     if judgement.blocked:
         return Exit.CHECK_FAILED
-    if judgement.unread and not parsed.offline:
+    if any(item.reason != _OFFLINE or not parsed.offline for item in judgement.unread):
         return Exit.INCOMPLETE
     return Exit.WARNINGS if parsed.strict and judgement.warned else Exit.OK
 

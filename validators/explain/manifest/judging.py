@@ -7,7 +7,16 @@ from collections.abc import Sequence
 from kubeflow_volcano.validators.core.facts import Facts, Unread
 from kubeflow_volcano.validators.core.outcome import CannotJudgeError
 from kubeflow_volcano.validators.explain.manifest.model import Flaw, Judged, Judgement, Manifest, Rule
-from kubeflow_volcano.validators.explain.manifest.rules import admission, fields, gangs, pods, references
+from kubeflow_volcano.validators.explain.manifest.rules import (
+    admission,
+    amounts,
+    fields,
+    gangs,
+    order,
+    pods,
+    references,
+)
+from kubeflow_volcano.validators.explain.manifest.templates import asks_for_gang
 
 __all__ = ["RULES", "judge"]
 
@@ -22,14 +31,21 @@ RULES: tuple[Rule, ...] = (
     # Is it a gang that can start?
     gangs.kube_batch_group,
     gangs.kube_batch_scheduler,
+    gangs.scheduler_misspelt,
+    gangs.old_labels,
     gangs.named_group,
     gangs.roles,
     gangs.minimum,
+    order.waits_for_itself,
     gangs.requests,
     references.queue,
+    references.queue_unread,
     references.priority_classes,
+    references.priority_of_group,
     # Do its pods run, and end?
+    amounts.resources,
     admission.pod_refused,
+    references.claims,
     pods.images,
     pods.sidecar,
 )
@@ -42,6 +58,8 @@ def judge(manifests: Sequence[Manifest], facts: Facts, cluster: str = "") -> Jud
     judged = []
     for manifest in manifests:
         found: list[Flaw] = list(fields.types(manifest, facts))
+        if asks_for_gang(manifest.obj) and not manifest.is_known:
+            unread.setdefault(manifest.kind, _not_judged(manifest))
         for rule in () if found else RULES:
             try:
                 found += rule(manifest, facts)
@@ -50,6 +68,15 @@ def judge(manifests: Sequence[Manifest], facts: Facts, cluster: str = "") -> Jud
                 unread.setdefault(why.message, Unread(why.reason, why.message, why.todo))
         judged.append(Judged(manifest, tuple(item for item in found if not _is_repeated(item, found))))
     return Judgement(tuple(judged), tuple(unread.values()), cluster)
+
+
+def _not_judged(manifest: Manifest) -> Unread:
+    return Unread(
+        "NotJudged",
+        f"{manifest.kind} {manifest.ref.name} names a gang scheduler, but no rule knows where a {manifest.kind} of "
+        f"{manifest.ref.api_version} has its gang, queue, priorities and resources: that was not judged.",
+        "read the documentation of its operator about gangs; `explain job` takes its PodGroup once it exists.",
+    )
 
 
 def _is_repeated(item: Flaw, others: Sequence[Flaw]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -19,6 +20,7 @@ _QUANTITY = {
         {"type": "string", "pattern": r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+|[KMGTPE]i|[numkMGTPE])?$"},
     ]
 }
+_UNITS = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _TEXT, _WHOLE = {"type": "string"}, {"type": "integer", "minimum": 0}
 _COUNT = {**_WHOLE, "type": ["integer", "null"]}
 _AMOUNTS = {"type": ["object", "null"], "additionalProperties": _QUANTITY}
@@ -115,4 +117,20 @@ def faults(obj: Object, *, is_job: bool) -> Iterator[str]:
     kind = str(obj["kind"])
     validator = _validator(kind, with_spec=is_job or kind in _OF_KIND)
     for error in sorted(validator.iter_errors(obj), key=lambda item: [str(step) for step in item.absolute_path]):
-        yield f"{shown(tuple(error.absolute_path)) or kind}: {error.message}"
+        said = error.message
+        if error.schema is _QUANTITY and isinstance(error.instance, str):
+            said = f"{error.instance!r} is no quantity{_meant(error.instance, str(error.absolute_path[-1]))}"
+        yield f"{shown(tuple(error.absolute_path)) or kind}: {said}"
+
+
+def _meant(text: str, resource: str) -> str:
+    """The quantity that a text with another case or unit stands for: 500m for a CPU of '500mi', 2Gi for '2gb'."""
+    found = re.fullmatch(r"([0-9.]+)\s*([a-z]+)", text.lower())
+    if found is None:
+        return ""
+    number, unit = found.groups()
+    if resource == "cpu":
+        right = "m" if unit[0] == "m" else ""
+    else:
+        right = next((each for each in _UNITS if each.lower()[0] == unit[0]), "")
+    return f": write {number}{right}"

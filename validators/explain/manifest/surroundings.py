@@ -20,7 +20,7 @@ from kubeflow_volcano.validators.explain.kinds import JOBSETS
 from kubeflow_volcano.validators.explain.manifest.dry_runs import dry_runs
 from kubeflow_volcano.validators.explain.manifest.model import FILES, Manifest
 from kubeflow_volcano.validators.explain.manifest.rules.admission import OBJECTS, PODS
-from kubeflow_volcano.validators.explain.manifest.rules.references import SERVED
+from kubeflow_volcano.validators.explain.manifest.rules.references import CLAIMS, SERVED
 from kubeflow_volcano.validators.explain.manifest.schemas import SCHEMAS, Schemas, fetch
 from kubeflow_volcano.validators.explain.reading.queries import KINDS_READ, Query, list_objects, refusal
 from kubeflow_volcano.validators.explain.scheduling.volcano import PODGROUPS, QUEUES
@@ -29,7 +29,7 @@ __all__ = ["surroundings"]
 
 _T = TypeVar("_T")
 _CLUSTER_WIDE = (QUEUES, PRIORITY_CLASSES)
-_OF_NAMESPACE = (LIMIT_RANGES, PODGROUPS, SCHEDULER_PLUGINS.podgroups)
+_OF_NAMESPACE = (CLAIMS, LIMIT_RANGES, PODGROUPS, SCHEDULER_PLUGINS.podgroups)
 _NAMESPACES = "namespaces"
 
 

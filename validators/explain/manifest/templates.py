@@ -11,9 +11,10 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Any
 
+from kubeflow_volcano.catalog.gangs import GANG_SCHEDULERS
 from kubeflow_volcano.cluster.objects import Object, group_of
 
-__all__ = ["Path", "Template", "ends", "has_templates", "shown", "templates_of"]
+__all__ = ["Path", "Template", "asks_for_gang", "ends", "has_templates", "shown", "templates_of"]
 
 Path = tuple[str | int, ...]
 """Keys and indexes from the top of an object."""
@@ -36,6 +37,8 @@ _PLACES: Mapping[tuple[str, str], tuple[str, ...]] = MappingProxyType(
         **{("kubeflow.org", kind): ("spec", "*ReplicaSpecs", "*", "template") for kind in _KUBEFLOW},
     }
 )
+_ASKING = frozenset({"batchScheduler", "ray.io/scheduler-name", "schedulerName"})
+_GANGS = frozenset(item.scheduler for item in GANG_SCHEDULERS.values())
 _ENDLESS = frozenset({("apps", kind) for kind in _WORKLOADS})
 
 
@@ -70,6 +73,13 @@ class Template:
 def has_templates(obj: Object) -> bool:
     """Whether its kind has pod templates, or is a Pod."""
     return _key(obj) in _PLACES
+
+
+def asks_for_gang(value: Any) -> bool:
+    """Whether something in an object names a gang scheduler, wherever that is."""
+    if isinstance(value, dict):
+        return any((key in _ASKING and str(each) in _GANGS) or asks_for_gang(each) for key, each in value.items())
+    return isinstance(value, list) and any(map(asks_for_gang, value))
 
 
 def ends(obj: Object) -> bool:

@@ -13,6 +13,7 @@ from kubeflow_volcano.cluster.objects import Object, has_ended
 from kubeflow_volcano.cluster.pods.quantities import Amounts, pod_requests, readable, total
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.explain.model import Finding, Situation, finding, pod_group_name
+from kubeflow_volcano.validators.explain.queue_marks import field_of_queue, unread_queues
 from kubeflow_volcano.validators.explain.scheduling.volcano import (
     PODGROUPS,
     QUEUES,
@@ -36,9 +37,26 @@ _ZERO = Decimal(0)
 
 
 def queue(situation: Situation) -> Iterator[Finding]:
-    """The gang's queue, or a parent of it, does not admit the gang."""
+    """The gang's queue, or a parent of it, does not admit the gang; or it is not the one that the job names."""
     if situation.group is None:
         return
+    found = [*_admission(situation)]
+    unread = unread_queues(situation.obj, situation.job)
+    if others := {place: name for place, name in unread.items() if name != situation.queue}:
+        field = field_of_queue(situation.obj)
+        yield finding(
+            "QueueNotRead",
+            f"{'; '.join(f'{place}: {name}' for place, name in others.items())}. Nothing reads a queue there: the gang "
+            f"is in queue {situation.queue}.",
+            needed=f"the queue in {field}.",
+            todo=f"recreate the job with the queue in {field} (a job's queue is immutable).",
+            objects=[situation.job.ref],
+            blocks=any(item.blocks for item in found),
+        )
+    yield from found
+
+
+def _admission(situation: Situation) -> Iterator[Finding]:
     name = situation.queue
     queues = queues_by_name(situation.facts)
     if name not in queues:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.validators.core.facts import Fact, Facts
+from kubeflow_volcano.validators.core.outcome import CannotJudgeError, errored
 from kubeflow_volcano.validators.explain.manifest.model import FILES, Flaw, Manifest, Place, flaw
 from kubeflow_volcano.validators.explain.manifest.templates import Path, shown
 from kubeflow_volcano.validators.reading.dry_runs import Answer
@@ -24,6 +25,7 @@ PODS = Fact[Mapping[tuple[Place, Path], Object | Answer]]("dry runs of pods", la
 def object_refused(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
     """The API server, or a webhook, refuses the object."""
     answer = facts.read(OBJECTS).get(manifest.place)
+    _require_tried(answer, manifest)
     if answer and not _names_another(answer.text, manifest, facts):
         yield flaw(
             "Refused",
@@ -39,6 +41,7 @@ def pod_refused(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
     seen: set[str] = set()
     for template in manifest.templates:
         answer = facts.read(PODS).get((manifest.place, template.path))
+        _require_tried(answer, manifest)
         if not isinstance(answer, Answer) or answer.text in seen or _names_another(answer.text, manifest, facts):
             continue
         seen.add(answer.text)
@@ -57,6 +60,14 @@ def admitted_pod(manifest: Manifest, path: Path, facts: Facts) -> Object | None:
     """A pod of the template as admission would change it; None where that is unknown."""
     found = facts.known(PODS).get((manifest.place, path))
     return None if isinstance(found, Answer) else found
+
+
+def _require_tried(answer: Object | Answer | None, manifest: Manifest) -> None:
+    """Raises CannotJudgeError where the dry run failed because the files bring the namespace."""
+    if isinstance(answer, Answer) and f'namespaces "{manifest.space}" not found' in answer.text:
+        message = f"no dry run was made in namespace {manifest.space}, which does not exist yet."
+        todo = "create the namespace, and run the command again."
+        raise CannotJudgeError(errored("NotTried", message, expected="an existing namespace", todo=todo))
 
 
 def _names_another(text: str, manifest: Manifest, facts: Facts) -> bool:

@@ -13,7 +13,7 @@ from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, podgroup_of
 from kubeflow_volcano.catalog.gangs import VOLCANO as GANGS
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.cluster.pods.quantities import pod_requests
-from kubeflow_volcano.text import counted, few
+from kubeflow_volcano.text import counted, few, most_similar
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.explain.creation.quotas import LIMIT_RANGES, default_resources, with_defaults
 from kubeflow_volcano.validators.explain.manifest.edits import Edit
@@ -30,12 +30,16 @@ __all__ = [
     "kube_batch_scheduler",
     "minimum",
     "named_group",
+    "old_labels",
     "requests",
     "roles",
+    "scheduler_misspelt",
 ]
 
 KUBE_BATCH = "kube-batch"
 KUBE_BATCH_GROUPS = frozenset({"scheduling.incubator.k8s.io", "scheduling.sigs.dev"})
+_SCHEDULERS = (VOLCANO, SCHEDULER_PLUGINS.scheduler, "default-scheduler")
+_OLD_LABELS = frozenset({f"pod-group.scheduling.sigs.k8s.io/{name}" for name in ("min-available", "name")})
 _MAKERS = frozenset({"kubeflow.org", "trainer.kubeflow.org", "batch.volcano.sh"})
 """API groups of jobs whose controllers create the PodGroup, and name it on the pods."""
 
@@ -71,6 +75,38 @@ def kube_batch_scheduler(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
             needed=f"schedulerName {VOLCANO}.",
             todo="change the name.",
             edits=[Edit((*item.path, "spec", "schedulerName"), VOLCANO) for item in named],
+        )
+
+
+def scheduler_misspelt(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
+    """Pod templates for a scheduler whose name is nearly that of a known one."""
+    for template in manifest.templates:
+        name = str(template.spec.get("schedulerName") or "")
+        meant = most_similar(name.lower(), _SCHEDULERS) if name and name not in {*_SCHEDULERS, KUBE_BATCH} else ""
+        meant = meant or (VOLCANO if name.lower().startswith(VOLCANO) and name != VOLCANO else "")
+        if meant:
+            yield flaw(
+                "SchedulerUnknown",
+                f"{shown((*template.path, 'spec', 'schedulerName'))}: {name}. The name in the manifests of upstream is "
+                f"{meant}; unless a scheduler was started as {name}, nobody places these pods.",
+                needed="the name of a scheduler that runs.",
+                todo=f"write {meant}.",
+                blocks=False,
+            )
+
+
+def old_labels(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
+    """Labels with which the coscheduling of scheduler-plugins had gangs before it had PodGroups (KEP 42, v0.19)."""
+    marked = [item for item in manifest.templates if _OLD_LABELS & item.marked("labels").keys()]
+    if marked:
+        places = few([shown((*item.path, "metadata", "labels")) for item in marked])
+        group, key = SCHEDULER_PLUGINS.group, SCHEDULER_PLUGINS.mark[1]
+        yield flaw(
+            "OldGangLabels",
+            f"{places}: {', '.join(sorted(_OLD_LABELS))} have no effect since scheduler-plugins 0.19: these pods "
+            "are no gang.",
+            needed=f"a PodGroup of {group} with minMember, and its name in the label {key} of the pods.",
+            todo=f"create the PodGroup, and write {key} in place of these labels.",
         )
 
 

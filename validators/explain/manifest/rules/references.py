@@ -9,18 +9,32 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from kubeflow_volcano.cluster.objects import Object
-from kubeflow_volcano.text import did_you_mean
+from kubeflow_volcano.text import did_you_mean, few
 from kubeflow_volcano.validators.core.facts import Fact, Facts
 from kubeflow_volcano.validators.explain.creation.companions import bad_service_name
 from kubeflow_volcano.validators.explain.creation.prerequisites import BUILT_IN_CLASSES, PRIORITY_CLASSES
 from kubeflow_volcano.validators.explain.kinds import QUEUE
 from kubeflow_volcano.validators.explain.manifest.model import FILES, Flaw, Manifest, flaw
 from kubeflow_volcano.validators.explain.manifest.rules.gangs import KUBE_BATCH_GROUPS
+from kubeflow_volcano.validators.explain.manifest.templates import shown
 from kubeflow_volcano.validators.explain.model import VOLCANO
+from kubeflow_volcano.validators.explain.queue_marks import field_of_queue, unread_queues
 from kubeflow_volcano.validators.explain.scheduling.volcano import QUEUES
 
-__all__ = ["SERVED", "namespace", "priority_classes", "queue", "served", "service_names"]
+__all__ = [
+    "CLAIMS",
+    "SERVED",
+    "claims",
+    "namespace",
+    "priority_classes",
+    "priority_of_group",
+    "queue",
+    "queue_unread",
+    "served",
+    "service_names",
+]
 
+CLAIMS = "persistentvolumeclaims"
 SERVED = Fact[Mapping[str, frozenset[str]]]("served kinds", lambda _cluster, _facts: {}, {})
 """By apiVersion the kinds that the API server serves, for every version of the groups that the files name."""
 
@@ -111,6 +125,20 @@ def queue(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
             )
 
 
+def queue_unread(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
+    """A queue in a place that nothing reads."""
+    job = manifest.job(facts)
+    if job and (found := unread_queues(manifest.obj, job)):
+        yield flaw(
+            "QueueNotRead",
+            f"{'; '.join(f'{place}: {name}' for place, name in found.items())}: nothing reads a "
+            f"{manifest.kind}'s queue there, and its gang goes to queue {job.queue or 'default'}.",
+            needed=f"the queue in {field_of_queue(manifest.obj)}.",
+            todo=f"move it to {field_of_queue(manifest.obj)}.",
+            blocks=False,
+        )
+
+
 def _queues(manifest: Manifest, facts: Facts) -> Iterator[str]:
     """The queues that the job names, and the pods of a workload that Volcano schedules without a job."""
     job = manifest.job(facts)
@@ -136,6 +164,41 @@ def priority_classes(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
                 todo="create it, or name another one.",
                 blocks=name in of_pods,
                 words=["PriorityClass", name] if name in of_pods else (),
+            )
+
+
+def priority_of_group(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
+    """A priority class that reaches the PodGroup alone."""
+    job = manifest.job(facts)
+    if job is None or not job.priority_class or manifest.ref.group != "kubeflow.org":
+        return
+    without = [shown((*item.path, "spec")) for item in manifest.templates if not item.spec.get("priorityClassName")]
+    if without:
+        yield flaw(
+            "PriorityOfGroupOnly",
+            f"priorityClass {job.priority_class} of schedulingPolicy is that of the PodGroup: pods of "
+            f"{few(without, 2)} have no priority themselves, by which the kubelet and other schedulers evict.",
+            needed="the class in the pod templates, too.",
+            todo=f"set priorityClassName {job.priority_class} in each pod template.",
+            blocks=False,
+        )
+
+
+def claims(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
+    """Claims that the pods name and that do not exist."""
+    names = dict.fromkeys(
+        str(claim["claimName"])
+        for template in manifest.templates
+        for volume in template.spec.get("volumes") or ()
+        if (claim := volume.get("persistentVolumeClaim"))
+    )
+    for name in names:
+        if facts.get(CLAIMS, manifest.space, name) is None:
+            yield flaw(
+                "ClaimMissing",
+                f"PersistentVolumeClaim {manifest.space}/{name} does not exist: its pods stay Pending.",
+                needed="an existing claim in the namespace of the pods.",
+                todo="create it, or correct claimName.",
             )
 
 

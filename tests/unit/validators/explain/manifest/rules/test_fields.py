@@ -83,7 +83,7 @@ def test_values_of_another_type_are_one_finding_and_nothing_else_is_judged() -> 
     assert found.reason == "WrongType"
     texts = [found.problem.found, *found.details]
     assert any("spec.runPolicy.schedulingPolicy.minAvailable: 'two' is not of type" in text for text in texts)
-    assert any("containers[0].resources.requests.cpu: '1 core' is not valid" in text for text in texts)
+    assert any("containers[0].resources.requests.cpu: '1 core' is no quantity: write 1" in text for text in texts)
 
 
 @pytest.mark.parametrize(

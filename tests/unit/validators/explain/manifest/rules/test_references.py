@@ -53,7 +53,8 @@ def test_what_is_named_exists_on_the_cluster_or_in_the_files(manifest: Object, m
 
 
 def test_a_priority_class_of_the_job_alone_does_not_keep_its_pods_away() -> None:
-    assert [item.blocks for item in findings(tfjob(policy={"priorityClass": "high"}))] == [False]
+    found = findings(tfjob(policy={"priorityClass": "high"}))
+    assert {item.reason: item.blocks for item in found} == {"PriorityClassMissing": False, "PriorityOfGroupOnly": False}
     assert [item.blocks for item in findings(tfjob({"spec": {"priorityClassName": "high"}}))] == [True]
 
 
