@@ -13,6 +13,7 @@ from kubeflow_volcano.validators.checks.gang import controls as gang_controls
 from kubeflow_volcano.validators.checks.gang import steps as gang_steps
 from kubeflow_volcano.validators.checks.gang import words as gang_words
 from kubeflow_volcano.validators.checks.gang.two_gangs import two_gangs
+from kubeflow_volcano.validators.checks.rescheduled import rescheduled
 from kubeflow_volcano.validators.core.check import check
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.outcome import Outcome, Severity, failed, passed, skipped
@@ -26,6 +27,8 @@ __all__ = ["CHECKS"]
 def _step(facts: Facts, judge: Callable[[GangEvidence], Outcome], *, of: str = "") -> Outcome:
     """A step's own verdict; `of` is the earlier step that owns what ended the experiment early."""
     evidence = facts.evidence(GANG)
+    if evidence.rescheduling:
+        return rescheduled(evidence.rescheduling, facts, because=(of,) if of else ())
     outcome = judge(evidence)
     if outcome.because or outcome.reason not in gang_words.ENDED_EARLY:
         return outcome

@@ -10,6 +10,7 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import NotServed
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.validators.checks.operator.verdict import operator_verdict
+from kubeflow_volcano.validators.checks.rescheduled import rescheduled
 from kubeflow_volcano.validators.core.facts import Fact, Facts, Read
 from kubeflow_volcano.validators.core.outcome import Outcome, Status, errored, failed, passed, skipped
 from kubeflow_volcano.validators.core.resources import CRDS, DEPLOYMENTS, PODS
@@ -221,6 +222,8 @@ def kinds(operator: Operator, facts: Facts, check: str) -> Outcome:
 
 def ganged(operator: Operator, evidence: OperatorEvidence, facts: Facts) -> Outcome:
     """What the operator made of a job. Where something is missing, whatever creates it or may refuse it is a cause."""
+    if evidence.rescheduling:
+        return rescheduled(evidence.rescheduling, facts, because=("H1",))
     outcome = operator_verdict(evidence)
     if outcome.status is not Status.FAIL or outcome.because:
         return outcome

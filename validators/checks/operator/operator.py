@@ -62,7 +62,7 @@ def gang_flag(facts: Facts) -> Outcome:
     Up to 1.5 by --enable-gang-scheduling=true, from 1.6 on by --gang-scheduler-name=volcano; for scheduler-plugins,
     from 1.7 on, by the name of their scheduler. Without it jobs are scheduled pod by pod, without any message; with the
     flag of another version the operator exits at its start. Set the argument in the operator's Deployment. A second
-    operator in another namespace takes the same jobs: remove it.
+    operator in another namespace takes the same jobs: remove it. With --namespace it serves no other namespace.
     """
     deployment = TRAINING.deployment(facts)
     container = container_of(deployment)
@@ -87,6 +87,17 @@ def gang_flag(facts: Facts) -> Outcome:
             objects=(OPERATOR,),
             todo=f"give it {required} and no other flag about gangs.",
             changes=(correction(deployment, gang.arguments(version)),),
+        )
+    if only := flags.get("--namespace"):
+        return failed(
+            "OneNamespace",
+            f"{OPERATOR} {version} has --namespace={only}: it does nothing with jobs in other namespaces, which stay "
+            "without pods and without a message.",
+            expected="an operator of all namespaces",
+            observed=observed,
+            objects=(OPERATOR,),
+            todo="take the argument --namespace off the operator; or keep jobs in that namespace, and waive G1.",
+            commands=(f"kubectl -n {OPERATOR.namespace} get deployment {OPERATOR.name} -o yaml",),
         )
     if second := _second_operator(facts):
         return second

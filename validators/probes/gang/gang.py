@@ -10,12 +10,13 @@ import time
 from dataclasses import replace
 
 from kubeflow_volcano.catalog.gangs import VOLCANO
+from kubeflow_volcano.cluster.admission.rescheduling import rescheduling
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.metadata import RUN_LABEL
-from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.watch.observer import Observer, Subject
 from kubeflow_volcano.deadline import Deadline
-from kubeflow_volcano.experiment.pods import lowest_priority
+from kubeflow_volcano.experiment.pods import lowest_priority, probe_pod
 from kubeflow_volcano.experiment.record import Recorder
 from kubeflow_volcano.experiment.session import ProbeRefused, Session
 from kubeflow_volcano.experiment.stage import Stage, nowhere, was_judged
@@ -85,8 +86,17 @@ def _experiment(session: Session, evidence: GangEvidence, progress: Progress) ->
         stage = Stage(session, recorder, evidence.priority_class, evidence.gang)
         for play in _PLAYS:
             _undisturbed(play, stage, evidence, progress)
-            if not evidence.steps["H1"].bound:
+            if any(item.scheduler != evidence.gang.scheduler for item in evidence.steps["H1"].members):
+                evidence.rescheduling = rescheduling(session.cluster, _member(session, evidence))
+            if evidence.rescheduling or not evidence.steps["H1"].bound:
                 return
+
+
+def _member(session: Session, evidence: GangEvidence) -> Object:
+    """A pod as those of a gang are."""
+    container = {"image": session.options.pause_image}
+    spec = {"schedulerName": evidence.gang.scheduler}
+    return probe_pod(f"kfv-{session.run}-asked", evidence.namespace, container, spec=spec)
 
 
 def _undisturbed(play: Play, stage: Stage, evidence: GangEvidence, progress: Progress) -> None:

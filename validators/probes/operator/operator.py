@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from kubeflow_volcano.catalog.gangs import VOLCANO, GangScheduler
+from kubeflow_volcano.cluster.admission.rescheduling import Rescheduling, rescheduling
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.cluster.watch.observer import Change, Observer, Subject
@@ -57,6 +58,7 @@ class OperatorEvidence:
     attempts: int = 1
     refused: str = ""
     failure: str = ""
+    rescheduling: Rescheduling | None = None
     seconds: float = 0.0
 
     @property
@@ -158,9 +160,11 @@ def _follow(
         following = Following(session, evidence, Recorder(session.cluster, ref.namespace, labels, changes))
         made = following.wait_made()
         following.keep()
-        if made:
+        if any(item.scheduler != evidence.gang.scheduler for item in evidence.pods):
+            evidence.rescheduling = rescheduling(session.cluster, _like_a_member(evidence))
+        if made and not evidence.rescheduling:
             then(following)
-        else:
+        elif not made:
             evidence.refused = session.with_extent(_like_a_member(evidence), kept_out(session, ref))
     uids = {item.uid for item in following.record.members.values()}
     session.delete(job)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kubeflow_volcano.cluster.admission.rescheduling import Rescheduling
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.record import Group, Member, Moment
 from kubeflow_volcano.experiment.remains import Cleanup, Tracked
@@ -22,6 +23,7 @@ from kubeflow_volcano.validators.subjects.interception import webhook_ref
 from tests.samples.facts import facts
 from tests.samples.gang import blamed
 
+HOOK = Ref("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "", "")
 AT = "2026-01-01T00:00:00.000Z"
 
 
@@ -117,6 +119,15 @@ def without(id_: str, *instead: Step) -> tuple[Step, ...]:
 def judge(seen: GangEvidence) -> Mapping[str, Outcome]:
     known: Facts = facts(evidences={GANG: seen})
     return {item.id: item(known) for item in gang.CHECKS if item.id != "H8"}
+
+
+def test_a_webhook_that_gives_pods_another_scheduler_is_the_cause_and_named() -> None:
+    hooks = tuple(HOOK._replace(name=name) for name in ("policy", "rehearsal-placement"))
+    evidence = GangEvidence(steps={"H1": fit()}, rescheduling=Rescheduling("volcano", "default-scheduler", hooks))
+    found = facts(evidences={GANG: evidence})
+    outcome = gang.gang_fits(found)
+    assert (outcome.status, outcome.reason, outcome.objects) == (Status.FAIL, "SchedulerChanged", hooks[:1])
+    assert gang.all_or_nothing(found).because == ("H1",)
 
 
 def test_a_gang_that_is_held_and_released_with_a_good_control_passes_everywhere() -> None:

@@ -1,0 +1,50 @@
+"""Who gives pods another scheduler than they name: a dry run asks the API server, webhooks that intercept pods tell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kubeflow_volcano.cluster.admission.webhooks import labelled_namespace, webhooks
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.objects import Object, Ref
+
+__all__ = ["Rescheduling", "rescheduling"]
+
+_HOOKS = ("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration")
+
+
+@dataclass(frozen=True, slots=True)
+class Rescheduling:
+    """Admission stores pods that name the scheduler `asked` with `given`.
+
+    `hooks` are the configurations of webhooks that change such pods; none where they could not be read.
+    """
+
+    asked: str
+    given: str
+    hooks: tuple[Ref, ...] = ()
+
+
+def rescheduling(cluster: Cluster, pod: Object) -> Rescheduling | None:
+    """Whether admission gives a pod another scheduler than it names; None where it does not, or nobody knows."""
+    asked = str(pod["spec"]["schedulerName"])
+    try:
+        given = str(cluster.create(pod, dry_run=True)["spec"].get("schedulerName", ""))
+    except ApiError:
+        return None
+    if given == asked:
+        return None
+    return Rescheduling(asked, given, _hooks(cluster, pod))
+
+
+def _hooks(cluster: Cluster, pod: Object) -> tuple[Ref, ...]:
+    """Configurations with a webhook that is called for the pod."""
+    space = pod["metadata"]["namespace"]
+    try:
+        found = cluster.list(*_HOOKS).items
+        namespace = labelled_namespace(cluster.get(Ref("v1", "Namespace", "", space)), space)
+    except ApiError:
+        return ()
+    called = (hook.owner for hook in webhooks(found) if hook.intercepts(pod, namespace, "pods"))
+    return tuple(dict.fromkeys(called))

@@ -1,0 +1,37 @@
+"""What is said where admission gives the pods of an experiment another scheduler than they name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kubeflow_volcano.cluster.admission.rescheduling import Rescheduling
+from kubeflow_volcano.text import few
+from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.outcome import Outcome, failed
+
+__all__ = ["rescheduled"]
+
+_OF_REHEARSAL = "rehearsal-"
+
+
+def rescheduled(found: Rescheduling, facts: Facts, because: Sequence[str] = ()) -> Outcome:
+    """The finding: the webhook that does it, how to exempt the pods, and the command that shows its selectors.
+
+    Webhooks of the release and of a rehearsal leave the field alone; they are named where there are no others.
+    """
+    hooks = found.hooks
+    others = [ref for ref in hooks if ref not in facts.expectations.webhooks and not ref.name.startswith(_OF_REHEARSAL)]
+    suspects = others or [*hooks]
+    who = few([str(ref) for ref in suspects], 3) or "a webhook or an admission policy"
+    return failed(
+        "SchedulerChanged",
+        f"pods that name the scheduler {found.asked} are stored with {found.given}: {who} changes them at admission, "
+        "so that no gang is scheduled as one.",
+        expected=f"pods that keep schedulerName {found.asked}",
+        observed={"asked": found.asked, "given": found.given, "webhooks": [str(ref) for ref in suspects]},
+        objects=suspects,
+        todo=f"let it leave out pods that name {found.asked}: by matchConditions (Kubernetes 1.28 and later), or the "
+        "namespaces of jobs by its namespaceSelector.",
+        commands=[f"kubectl get {ref.kind.lower()} {ref.name} -o yaml" for ref in suspects],
+        because=tuple(because),
+    )
