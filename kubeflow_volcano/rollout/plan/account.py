@@ -17,6 +17,8 @@ from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.settings.volcano import quantities
 from kubeflow_volcano.text import counted
 
+_NEEDED = frozenset({"cpu", "memory"})
+"""Resources of which each pod has to say something where a quota counts them."""
 _SECRET_KEY = re.compile(r"(?i)pass|secret|token|key")
 
 
@@ -95,6 +97,29 @@ def judge_team_queues(settings: Settings) -> Iterator[Finding]:
                 found,
                 needed="jobs that name the queue of their team.",
                 todo="name it in jobs, or choose Volcano 1.7 to 1.11.",
+            )
+
+
+def judge_team_quotas(settings: Settings) -> Iterator[Finding]:
+    """Whether quotas of teams refuse pods that say nothing of what they count; nothing without such quotas.
+
+    Rule: Constraints of the pod evaluator, pkg/quota/v1/evaluator/core of Kubernetes.
+    """
+    counted_of = {
+        item.name: sorted({name.rpartition(".")[2] for name in item.quota if name.rpartition(".")[2] in _NEEDED})
+        for item in settings.profiles
+    }
+    for name, resources in counted_of.items():
+        if resources:
+            what = " and ".join(resources)
+            yield Finding(
+                "team-quotas",
+                "Quota of a team",
+                Verdict.WARN,
+                f"the quota of profile {name} counts {what}: the API server refuses pods there without requests for "
+                f"{what}, which notebooks have and steps of pipelines do not.",
+                needed=f"requests in every pod, or a LimitRange in namespace {name} that gives default ones.",
+                todo=f"create a LimitRange with defaultRequest for {what} in namespace {name}.",
             )
 
 

@@ -25,6 +25,7 @@ from kubeflow_volcano.rollout.plan.account import (
     judge_owners,
     judge_published_secrets,
     judge_team_queues,
+    judge_team_quotas,
     teams_of,
 )
 from kubeflow_volcano.rollout.plan.defects import defects_of, judge_defects
@@ -154,7 +155,7 @@ def plan(settings: Settings, progress: Progress, nodes: Sequence[str] = ()) -> P
     ]
     if account_of(settings):
         findings += [judge_account(settings), *judge_issuer(settings)]
-    findings += [*judge_owners(settings), *judge_team_queues(settings)]
+    findings += [*judge_owners(settings), *judge_team_queues(settings), *judge_team_quotas(settings)]
     findings.append(judge_published_secrets(objects, settings))
     return Plan(
         settings=settings,

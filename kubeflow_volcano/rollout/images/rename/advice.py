@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
 
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.images.references.find import Reference
 from kubeflow_volcano.rollout.images.rename.rules import Decision, Rules, describe_rule
-from kubeflow_volcano.text import counted
+from kubeflow_volcano.text import counted, few
 
+_TWO_LEVELS = ("docker.io", "registry.*.aliyuncs.com", "registry-vpc.*.aliyuncs.com")
+"""Docker Hub, and Alibaba's registry for single persons: repositories are namespace/name (docker/cli#4833)."""
 Decided = Sequence[tuple[Reference, Decision]]
 
 
@@ -27,6 +30,23 @@ def collisions(decided: Decided) -> Iterator[Problem]:
                 "a name for each image: a registry has one image below a name.",
                 "set a registry path for each source in image_mirror_rules, such as registry: HOST/gcr.io.",
             )
+
+
+def too_deep(decisions: Iterable[Decision]) -> Iterator[Problem]:
+    """Names with more levels than their registry has, where a rule made them; copying there would be refused."""
+    deep = sorted({str(item.mirrored) for item in decisions if item.rule is not None and _is_too_deep(item.mirrored)})
+    if deep:
+        host = deep[0].partition("/")[0]
+        yield Problem(
+            f"{counted(len(deep), 'name')} at {host} with more than two levels, such as {few(deep, 2)}.",
+            "names of two levels, namespace/name: that registry has no others, and refuses to take such images.",
+            "name each image in image_mirror_overrides with two levels, or use a registry with deeper names, such as "
+            "Harbor 1.9 or later.",
+        )
+
+
+def _is_too_deep(name: ImageName) -> bool:
+    return name.path.count("/") > 1 and any(fnmatchcase(name.host, host) for host in _TWO_LEVELS)
 
 
 def no_room(item: Reference, why: str) -> Problem:

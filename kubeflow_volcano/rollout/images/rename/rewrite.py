@@ -90,6 +90,7 @@ def rewrite(parts: Parts, mirror: MirrorSettings) -> Rewritten:
     if rules.active:
         warnings += [
             *advice.uncovered(rules, decided),
+            *advice.too_deep(decision for _, decision in decided),
             *advice.beyond_manifests([item for item, _ in stuck if item.kind == "compiled" and rules.renames]),
         ]
     return Rewritten(
