@@ -50,7 +50,7 @@ translations: ## list the texts that have no translation
 
 unit: ## the tests of pure code, without root and network: make unit TESTS=tests/unit/apply
 	@requirements/setup.sh dev
-	.venv/bin/pytest -q $(if $(TESTS),-n 0 $(TESTS),-n 2 -m "not long and not programs" tests/unit tests/recorded)
+	.venv/bin/pytest -q $(if $(TESTS),-n 0 $(TESTS),-n 2 -m "not long and not programs and not cluster" tests/unit tests/recorded tests/cases)
 
 test: ## run the tests that protect each change, on rehearsal clusters made for it and removed after
 	@requirements/setup.sh dev

@@ -23,6 +23,7 @@ from kubeflow_volcano.validators.cli import manual
 from kubeflow_volcano.validators.report.document import MANUAL
 from tests import arguments, messages, variables
 from tests.archives import manifest_of
+from tests.cases import table as cases
 from tests.pages.copies import translated_pages
 from tests.places import ROOT
 from tests.recorded import verdicts
@@ -90,6 +91,7 @@ GENERATORS: Sequence[Callable[[], Texts]] = (
     messages.generated,
     translated_pages,
     verdicts.generated,
+    cases.generated,
 )
 """Each reads what those before it have written."""
 

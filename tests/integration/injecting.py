@@ -24,8 +24,6 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from tests.integration.breaking import made
 from tests.waiting import until
 
-__all__ = ["Change", "injecting", "self_signed"]
-
 Change = Callable[[Object], Sequence[Mapping[str, Any]]]
 """The operations of a JSON Patch that a webhook answers for a pod."""
 

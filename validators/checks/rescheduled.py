@@ -9,8 +9,6 @@ from kubeflow_volcano.text import few
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.outcome import Outcome, failed
 
-__all__ = ["rescheduled"]
-
 _OF_REHEARSAL = "rehearsal-"
 
 

@@ -15,8 +15,6 @@ from kubeflow_volcano.cluster.objects import Object, group_of
 from kubeflow_volcano.validators.explain.kinds import QUEUE
 from kubeflow_volcano.validators.explain.model import Job
 
-__all__ = ["field_of_queue", "unread_queues"]
-
 _MARKS = (QUEUE, "volcano.sh/queue-name")
 _FIELDS = {
     "batch.volcano.sh": "spec.queue",

@@ -9,8 +9,6 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 
-__all__ = ["Rescheduling", "rescheduling"]
-
 _HOOKS = ("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration")
 
 
@@ -27,7 +25,7 @@ class Rescheduling:
 
 
 def rescheduling(cluster: Cluster, pod: Object) -> Rescheduling | None:
-    """Whether admission gives a pod another scheduler than it names; None where it does not, or nobody knows."""
+    """Whether admission gives a pod another scheduler than it names; None where it does not, or refuses it."""
     asked = str(pod["spec"]["schedulerName"])
     try:
         given = str(cluster.create(pod, dry_run=True)["spec"].get("schedulerName", ""))

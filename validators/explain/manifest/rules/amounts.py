@@ -14,8 +14,6 @@ from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.explain.manifest.model import Flaw, Manifest, flaw
 from kubeflow_volcano.validators.explain.manifest.templates import shown
 
-__all__ = ["resources"]
-
 _NATIVE = "kubernetes.io/"
 
 

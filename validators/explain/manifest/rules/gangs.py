@@ -88,7 +88,7 @@ def scheduler_misspelt(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
             yield flaw(
                 "SchedulerUnknown",
                 f"{shown((*template.path, 'spec', 'schedulerName'))}: {name}. The name in the manifests of upstream is "
-                f"{meant}; unless a scheduler was started as {name}, nobody places these pods.",
+                f"{meant}; unless a scheduler was started as {name}, nothing places these pods.",
                 needed="the name of a scheduler that runs.",
                 todo=f"write {meant}.",
                 blocks=False,

@@ -14,8 +14,6 @@ from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.explain.manifest.model import Flaw, Manifest, flaw
 from kubeflow_volcano.validators.explain.manifest.rules.gangs import is_gang
 
-__all__ = ["waits_for_itself"]
-
 _REASON = "GangWaitsForItself"
 _RUNTIMES = frozenset({"ClusterTrainingRuntime", "TrainingRuntime"})
 
