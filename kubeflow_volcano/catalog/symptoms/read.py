@@ -51,7 +51,7 @@ class Symptom:
 
     @property
     def looks(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Commands for whoever reaches the API server, and those for the node."""
+        """Commands for a client of the API server, and those for the node."""
         anywhere = tuple(item for item in self.commands if item.startswith("kubectl "))
         return anywhere, tuple(item for item in self.commands if item not in anywhere)
 
@@ -104,7 +104,7 @@ def recognise(message: str, seen: str) -> Symptom | None:
 
 @cache
 def _of_place(seen: str) -> tuple[tuple[Symptom, tuple[re.Pattern[str], ...]], ...]:
-    """The symptoms of a place with their patterns, which are compiled for the places that are asked for alone."""
+    """The symptoms of a place with their patterns, which are compiled for the requested places alone."""
     return tuple(
         (item, tuple(re.compile(pattern, re.IGNORECASE | re.DOTALL) for pattern in item.patterns))
         for item in symptoms()
