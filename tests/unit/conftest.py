@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import socket
 import struct
 import threading
@@ -25,6 +26,8 @@ from tests.samples.images import GONE
 from tests.unit.confined import confined, free
 from tests.unit.dribbling import SWITCHED
 from tests.unit.releases import WholeRelease, rendered
+
+os.environ["COLUMNS"] = "100"  # reports are as wide as the terminal, and a test is the same in each
 
 DISCOVERY: dict[str, list[tuple[str, str, bool]]] = {
     "/api/v1": [
