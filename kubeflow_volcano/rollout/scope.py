@@ -41,4 +41,5 @@ def scope_of(settings: Settings, roles: Collection[str] = ROLES) -> Scope:
     if "local_path" in roles and settings.storage.mode != "local_path":
         chosen.insert(0, settings.component("local-path"))
     wired = [part for part in settings.components if part.name in OPERATORS and part not in chosen]
-    return Scope(tuple(dict.fromkeys(chosen)), tuple(wired) if "gang_scheduling" in roles else ())
+    once = tuple({part.name: part for part in chosen}.values())
+    return Scope(once, tuple(wired) if "gang_scheduling" in roles else ())
