@@ -118,13 +118,13 @@ class Component:
     requires: tuple[str, ...] = ()
     namespaces: tuple[str, ...] = ()
     workloads: tuple[ObjectName, ...] = ()
-    crds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    crds: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     webhooks: tuple[ObjectName, ...] = ()
     injected: tuple[str, ...] = ()
     policies: tuple[ObjectName, ...] = ()
     claims: tuple[Claim, ...] = ()
-    images: Mapping[ObjectName, Mapping[str, str]] = field(default_factory=dict)
-    labels: Mapping[ObjectName, str] = field(default_factory=dict)
+    images: Mapping[ObjectName, Mapping[str, str]] = field(default_factory=dict, hash=False)
+    labels: Mapping[ObjectName, str] = field(default_factory=dict, hash=False)
     queue_fields: tuple[str, ...] = ()
     entry: str = ""
 
