@@ -48,20 +48,17 @@ LEFT_OUT = {"26.03.1": "model-registry"}
 
 @pytest.mark.upstream
 @pytest.mark.parametrize("case", CASES, ids=[case.release for case in CASES])
-def test_all_components_together_are_the_example(
-    case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> None:
+def test_all_components_together_are_the_example(case: Case, request: pytest.FixtureRequest) -> None:
     source = needed_archive(case.release)
     remote = {name: str(file_beside(file)) for name, file in REMOTE_BASES.get(case.release, {}).items()}
-    kustomize: Path = request.getfixturevalue(case.kustomize)  # before the cache is another one
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    kustomize: Path = request.getfixturevalue(case.kustomize)
     settings = parse({"kubeflow_release": case.release, "kubeflow_source": str(source), "kubeflow_sources": remote})
     opened, known = Sources(settings, silent), Kustomizations()
     left_out = LEFT_OUT.get(case.release)
     components = [part for part in settings.release.components.values() if part.example or part.name == left_out]
     places = {part.name: opened.place(part) for part in components} | {"": opened.release() / "example"}
     resolved = with_local_bases(places, settings.release, opened, known, silent)
-    found = Renderer(kustomize, tmp_path, silent, known).render(resolved)
+    found = Renderer(kustomize, settings.cache_directory, silent, known).render(resolved)
     example = {Ref.of(obj): obj for obj in found.pop("")}
     found = fill_joint_values(found, settings.release)
     together = {Ref.of(obj): obj for objects in found.values() for obj in objects}
