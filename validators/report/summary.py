@@ -55,7 +55,7 @@ def findings(item: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """What a check found, one for each remedy."""
     remedy = item["remediation"]
     whole = {"objects": [], "found": [item["message"]], "owners": [""], "todo": remedy["text"]}
-    return item.get("findings") or [{**whole, "commands": remedy["commands"], "changes": remedy["changes"]}]
+    return item.get("findings") or [{**whole, **{key: remedy[key] for key in ("commands", "changes")}}]
 
 
 def said(finding: Mapping[str, Any]) -> list[str]:

@@ -97,7 +97,7 @@ def verdict(issues: Iterable[Issue], looked_at: Sequence[Ref], *, claim: str, ex
         objects=tuple(item.ref for item in worst),
         todo=_remedies(findings),
         commands=_commands(worst),
-        changes=_changes(worst),
+        changes=tuple(dict.fromkeys(command for item in findings for command in item.changes)),
         evidence={f"{item.ref.namespace}_{item.ref.name}.log": item.evidence for item in worst if item.evidence},
         because=tuple(dict.fromkeys(cause for item in worst for cause in item.because)) if caused else (),
         breaks=tuple(dict.fromkeys(ref for item in worst for ref in item.breaks)),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, mappings_in
 from kubeflow_volcano.text import did_you_mean, few
 from kubeflow_volcano.validators.core.facts import Fact, Facts
 from kubeflow_volcano.validators.explain.creation.companions import bad_service_name
@@ -187,10 +187,10 @@ def priority_of_group(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
 def claims(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
     """Claims that the pods name and that do not exist."""
     names = dict.fromkeys(
-        str(claim["claimName"])
+        claim["claimName"]
         for template in manifest.templates
-        for volume in template.spec.get("volumes") or ()
-        if (claim := volume.get("persistentVolumeClaim"))
+        for claim in mappings_in(template.spec.get("volumes"))
+        if isinstance(claim.get("claimName"), str)
     )
     for name in names:
         if facts.get(CLAIMS, manifest.space, name) is None:
