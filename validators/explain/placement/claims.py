@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.explain.model import Finding, Situation, finding
+from kubeflow_volcano.validators.explain.placement.node_affinity import terms_match, terms_text
 from kubeflow_volcano.validators.subjects.storage_classes import effective_class
 
 _CLAIMS = "persistentvolumeclaims"
@@ -117,8 +118,8 @@ def _trouble(claim: Object, situation: Situation) -> Finding | None:
             objects=[ref],
         )
     message = next((item.message.rstrip(".") for item in reversed(situation.events) if item.ref == ref), "")
-    if (storage_class or {}).get("volumeBindingMode") == _BOUND_LATE and not message:
-        return None  # it is bound when its pod is placed
+    if storage_class and storage_class.get("volumeBindingMode") == _BOUND_LATE and not message:
+        return _without_node(ref, storage_class, situation)  # else it is bound when its pod is placed
     return finding(
         "ClaimUnbound",
         f"{ref} is {phase or 'not bound'}{': ' + message if message else ''}.",
@@ -126,4 +127,26 @@ def _trouble(claim: Object, situation: Situation) -> Finding | None:
         todo=f"check the provisioner of class {name}." if name else "create a PersistentVolume that matches the claim.",
         objects=[ref],
         commands=[f"kubectl -n {ref.namespace} describe pvc {ref.name}"],
+    )
+
+
+def _without_node(ref: Ref, storage_class: Object, situation: Situation) -> Finding | None:
+    """That no node is in the topologies of the claim's class; terms are alternatives, their expressions are not.
+
+    Rule: checkVolumeProvisions of scheduler/framework/plugins/volumebinding, MatchTopologySelectorTerms.
+    """
+    terms = [
+        {"matchExpressions": [{**item, "operator": "In"} for item in term.get("matchLabelExpressions") or ()]}
+        for term in storage_class.get("allowedTopologies") or ()
+    ]
+    if not terms or any(terms_match(terms, node) for node in situation.facts.all("nodes")):
+        return None
+    name = storage_class["metadata"]["name"]
+    return finding(
+        "NoNodeOfTopology",
+        f"StorageClass {name} of {ref} makes volumes for nodes with {terms_text(terms)} only, and no node has them.",
+        needed="a node in one of allowedTopologies.",
+        todo="correct allowedTopologies by recreating the class, label the nodes, or use another class.",
+        objects=[ref, Ref("storage.k8s.io/v1", "StorageClass", "", name)],
+        commands=["kubectl get nodes --show-labels"],
     )

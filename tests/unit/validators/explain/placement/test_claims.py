@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object
@@ -22,7 +23,7 @@ def claim(phase: str, **spec: Any) -> Object:
     return storage("PersistentVolumeClaim", "data", spec=spec, status={"phase": phase})
 
 
-def storage_class(mode: str, **meta: Any) -> Object:
+def storage_class(mode: str, *, topologies: Sequence[Object] = (), **meta: Any) -> Object:
     return storage(
         "StorageClass",
         "fast",
@@ -30,6 +31,7 @@ def storage_class(mode: str, **meta: Any) -> Object:
         metadata=meta,
         provisioner="example.com/disk",
         volumeBindingMode=mode,
+        allowedTopologies=list(topologies),
     )
 
 
@@ -46,6 +48,16 @@ def test_a_bound_claim_and_one_that_waits_for_its_pod_are_in_nobody_s_way() -> N
     assert reasons(answer(claim("Bound"))) == ["Unexplained"]
     waits = storage_class("WaitForFirstConsumer")
     assert reasons(answer(claim("Pending", storageClassName="fast"), waits)) == ["Unexplained"]
+
+
+def test_topologies_of_a_class_are_held_against_the_labels_of_nodes() -> None:
+    pending = claim("Pending", storageClassName="fast")
+    hosts = [
+        {"matchLabelExpressions": [{"key": "kubernetes.io/hostname", "values": [name]}]} for name in ("gone", "n2")
+    ]
+    away = answer(pending, storage_class("WaitForFirstConsumer", topologies=hosts[:1]))
+    assert reasons(away) == ["NoNodeOfTopology"]
+    assert reasons(answer(pending, storage_class("WaitForFirstConsumer", topologies=hosts))) == ["Unexplained"]
 
 
 def test_a_claim_that_nobody_binds_is_told_with_what_the_provisioner_said() -> None:
