@@ -21,8 +21,8 @@ from tests.integration.injecting import injecting
 from tests.integration.remedies import CONFIGURATION
 from tests.waiting import until
 
-_SECONDS = 20.0
-"""So long a scheduler and controllers have to say what they think of a job."""
+_SECONDS, _SECONDS_OF_OPEN = 90.0, 20.0
+"""So long a scheduler and controllers have to say what they think of a job, and the pods of other tests to go."""
 _PODS = {"containers": [{"name": "asked", "image": "asked"}]}
 _ASKED: Object = {
     "apiVersion": "v1",
@@ -35,7 +35,8 @@ _ASKED: Object = {
 def asked(look: Look, cluster: Cluster, kubeconfig: Path) -> Answer:
     """The right answer as soon as the product gives it, else the last one."""
     with _planted(look, cluster):
-        end = time.monotonic() + (_SECONDS if look.way == "job" else 0)
+        seconds = _SECONDS_OF_OPEN if look.open else _SECONDS
+        end = time.monotonic() + (seconds if look.way == "job" else 0)
         while look.right.missed_by(answer := _ask(look, kubeconfig)) and time.monotonic() < end:
             time.sleep(1)
         return answer

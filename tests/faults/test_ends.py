@@ -129,7 +129,7 @@ def test_a_proxy_variable_that_leads_nowhere_is_named(kubeconfig: Path, tmp_path
     arguments = ("--kubeconfig", str(kubeconfig), "--report-dir", str(tmp_path), "--quiet", "--select", "B1")
     done = validators(*arguments, HTTPS_PROXY="http://me:hidden@127.0.0.1:9", NO_PROXY="", no_proxy="")
     assert (done.returncode, done.stderr) == (3, "")
-    assert "through proxy http://***@127.0.0.1:9" in done.stdout
+    assert "through proxy http://***@127.0.0.1:9" in " ".join(done.stdout.split())
     assert "hidden" not in done.stdout + (tmp_path / "latest.json").read_text()
 
 

@@ -264,7 +264,11 @@ def test_what_the_api_server_would_refuse_is_told_in_its_words(cluster: Cluster,
 def test_what_the_cluster_has_decides(cluster: Cluster, home: str, tmp_path: Path, kubeconfig: Path) -> None:
     job = manifests(home)[0]
     job["spec"]["runPolicy"]["schedulingPolicy"] = {"queue": "nowhere", "priorityClass": "none"}
-    assert {item.reason for item in found(cluster, job)} == {"QueueMissing", "PriorityClassMissing"}
+    assert {item.reason for item in found(cluster, job)} == {
+        "QueueMissing",
+        "PriorityClassMissing",
+        "PriorityOfGroupOnly",
+    }
     path = tmp_path / "job.yaml"
     path.write_text(yaml.safe_dump(job))
     assert main(["explain", "manifest", str(path), "--kubeconfig", str(kubeconfig)]) == 1

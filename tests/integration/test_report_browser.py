@@ -151,6 +151,7 @@ def test_it_opens_from_disk_and_asks_for_nothing_else(browser: webdriver.Chrome,
 def test_values_align_across_checks_and_one_filter_takes_the_whole_row(browser: webdriver.Chrome, pages: Path) -> None:
     view(browser)
     show(browser, pages / "preflight" / "latest.html")
+    browser.execute_script("for (const item of document.querySelectorAll('details')) item.open = true")
     values = "details.check[open] > dl > dd"
     script = f"return [...document.querySelectorAll('{values}')].map((item) => item.getBoundingClientRect().left)"
     lefts = browser.execute_script(script)

@@ -141,25 +141,28 @@ def _finding(items: Sequence[Mapping[str, Any]], *, colour: bool, affects: str =
     every = findings(item)
     for finding in every[:_MOST_FINDINGS]:
         for number, text in enumerate(said(finding)):
-            yield from _part("" if number else "found", text)
+            yield from _part("found" if number == 0 else None, text)
         yield from _part("needed", needed)
         yield from _part("do", finding["todo"])
         for word, key in (("look", "commands"), ("change", "changes")):
             yield from (f"{_label(word)}$ {command}" for command in finding[key][:_MOST_COMMANDS])
         needed = ""
     if len(every) > _MOST_FINDINGS:
-        yield from _part("", say("and {number} more in the report", number=len(every) - _MOST_FINDINGS))
+        yield from _part(None, say("and {number} more in the report", number=len(every) - _MOST_FINDINGS))
     yield from _part("affects", affects)
 
 
-def _part(word: str, text: str) -> Iterator[str]:
-    """Lines of a part of a finding, such as `found`, with its text in a column of its own; none without a text."""
+def _part(word: str | None, text: str) -> Iterator[str]:
+    """Lines of a part of a finding, such as `found`, with its text in a column of its own; none without a text.
+
+    Without a word the text continues the one before.
+    """
     if text:
         cut = text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 1]}…"
         yield wrapped(cut, _label(word), _INDENT)
 
 
-def _label(word: str) -> str:
+def _label(word: str | None) -> str:
     return padded(f"       {say(word) if word else ''}", _INDENT)
 
 

@@ -141,6 +141,7 @@ class Connection:
             ApiError: as for `text`, or the server did not switch.
         """
         headers = {
+            "Accept": "*/*",  # kubelets answer 406 to any other
             "Connection": "Upgrade",
             "Upgrade": "websocket",
             "Sec-WebSocket-Version": "13",
