@@ -29,8 +29,6 @@ from tests.places import ROOT
 from tests.recorded import verdicts
 from tests.release import versions
 
-__all__ = ["GENERATORS", "outdated"]
-
 Texts = Iterator[tuple[Path, str]]
 """Paths in the checkout, and what they are to contain."""
 

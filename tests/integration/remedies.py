@@ -28,8 +28,6 @@ from tests.integration.breaking import absent, made, patched, settle, turned_off
 from tests.integration.injecting import injecting, self_signed
 from tests.waiting import until
 
-__all__ = ["INSTALL_AGAIN", "LONG", "QUICK", "UNTRIED", "Broken", "Remedy"]
-
 
 @dataclass(frozen=True)
 class Broken:

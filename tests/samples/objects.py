@@ -6,8 +6,6 @@ from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object
 
-__all__ = ["made"]
-
 
 def made(
     api_version: str, kind: str, name: str, namespace: str = "", *, meta: Object | None = None, **fields: Any

@@ -18,8 +18,6 @@ from kubeflow_volcano.rollout.patches.table import patched
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from tests.archives import REMOTE_BASES, file_beside, needed_archive
 
-__all__ = ["Parts", "Upstream", "WholeRelease", "by_ref", "rendered"]
-
 Parts = Mapping[str, tuple[Object, ...]]
 
 

@@ -24,8 +24,6 @@ from kubeflow_volcano.validators.explain.rendering import document, render
 from kubeflow_volcano.validators.explain.stages import explain
 from kubeflow_volcano.validators.run.clusters import named
 
-__all__ = ["explain_job", "explain_manifests"]
-
 _OFFLINE = "NoCluster"
 """What --offline leaves unread on purpose."""
 _AGENT = "kubeflow-volcano-explain"

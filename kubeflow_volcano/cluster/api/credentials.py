@@ -26,8 +26,6 @@ from kubeflow_volcano.foreign import read_yaml
 from kubeflow_volcano.problems import Problem, Unreachable
 from kubeflow_volcano.redaction import without_logins
 
-__all__ = ["NO_CREDENTIALS", "Credentials", "load"]
-
 NO_CREDENTIALS = "NoCredentials"
 """Reason: there is no such kubeconfig or context, or it cannot be used."""
 

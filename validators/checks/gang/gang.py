@@ -21,8 +21,6 @@ from kubeflow_volcano.validators.probes.audit import CLEANUP
 from kubeflow_volcano.validators.probes.gang.evidence import GangEvidence
 from kubeflow_volcano.validators.probes.gang.gang import GANG
 
-__all__ = ["CHECKS"]
-
 
 def _step(facts: Facts, judge: Callable[[GangEvidence], Outcome], *, of: str = "") -> Outcome:
     """A step's own verdict; `of` is the earlier step that owns what ended the experiment early."""

@@ -24,20 +24,6 @@ from kubeflow_volcano.validators.subjects.interception import in_the_way, named_
 from kubeflow_volcano.validators.subjects.issues import verdict
 from kubeflow_volcano.validators.subjects.ownership import workload_of
 
-__all__ = [
-    "OPERATOR_ACCESS",
-    "OPERATOR_ADMISSION",
-    "OPERATOR_LOG",
-    "READS_KINDS",
-    "READS_START",
-    "after_volcano",
-    "ganged",
-    "kinds",
-    "may_group",
-    "operator_admission",
-]
-
-
 _ANSWERS = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY})
 """Refusals of an object whose webhooks were asked."""
 _NO_RIGHT = "cannot create resource"

@@ -40,8 +40,6 @@ from kubeflow_volcano.validators.subjects.issues import age, judged
 from kubeflow_volcano.validators.subjects.kubectl import look_again
 from kubeflow_volcano.validators.subjects.pods import GROUP_NAME
 
-__all__ = ["CHECKS"]
-
 
 def _era(facts: Facts, image: str) -> tuple[str, GangEra]:
     version = version_of_image(image) or facts.expectations.operator_version

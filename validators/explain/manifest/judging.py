@@ -18,8 +18,6 @@ from kubeflow_volcano.validators.explain.manifest.rules import (
 )
 from kubeflow_volcano.validators.explain.manifest.templates import asks_for_gang
 
-__all__ = ["RULES", "judge"]
-
 RULES: tuple[Rule, ...] = (
     # Does the API server take it?
     references.served,

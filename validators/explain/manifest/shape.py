@@ -12,8 +12,6 @@ import jsonschema
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.validators.explain.manifest.templates import shown
 
-__all__ = ["faults"]
-
 _QUANTITY = {
     "anyOf": [
         {"type": "number"},

@@ -25,8 +25,6 @@ from kubeflow_volcano.validators.explain.manifest.schemas import SCHEMAS, Schema
 from kubeflow_volcano.validators.explain.reading.queries import KINDS_READ, Query, list_objects, refusal
 from kubeflow_volcano.validators.explain.scheduling.volcano import PODGROUPS, QUEUES
 
-__all__ = ["surroundings"]
-
 _T = TypeVar("_T")
 _CLUSTER_WIDE = (QUEUES, PRIORITY_CLASSES)
 _OF_NAMESPACE = (CLAIMS, LIMIT_RANGES, PODGROUPS, SCHEDULER_PLUGINS.podgroups)

@@ -14,8 +14,6 @@ from typing import Any
 from kubeflow_volcano.catalog.gangs import GANG_SCHEDULERS
 from kubeflow_volcano.cluster.objects import Object, group_of
 
-__all__ = ["Path", "Template", "asks_for_gang", "ends", "has_templates", "shown", "templates_of"]
-
 Path = tuple[str | int, ...]
 """Keys and indexes from the top of an object."""
 

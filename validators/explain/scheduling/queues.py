@@ -30,8 +30,6 @@ from kubeflow_volcano.validators.explain.scheduling.volcano import (
 from kubeflow_volcano.validators.subjects.gang import scheduler_configuration
 from kubeflow_volcano.validators.subjects.gang.queue_opening import open_command
 
-__all__ = ["is_open", "queue"]
-
 _MOST_HOLDERS = 3
 _ZERO = Decimal(0)
 

@@ -13,8 +13,6 @@ from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.validators.core.expectations import SCHEDULER
 from kubeflow_volcano.validators.core.timing import Timing
 
-__all__ = ["GangEvidence", "Play"]
-
 
 @dataclass
 class GangEvidence:

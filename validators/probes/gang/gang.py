@@ -29,8 +29,6 @@ from kubeflow_volcano.validators.probes.gang import two_gangs
 from kubeflow_volcano.validators.probes.gang.evidence import GangEvidence, Play
 from kubeflow_volcano.validators.subjects.gang import scheduler_configuration
 
-__all__ = ["GANG", "STUCK"]
-
 STUCK = "p2"
 """How the name of the one that fits nowhere ends, in H2, H4 and H5."""
 

@@ -21,8 +21,6 @@ from kubeflow_volcano.experiment.spaces import Level
 from kubeflow_volcano.experiment.stage import Step
 from kubeflow_volcano.validators.core.timing import Timing
 
-__all__ = ["REPLICAS", "Following", "OperatorEvidence", "observe"]
-
 REPLICAS = 2
 
 _SUITE_SECONDS = 120.0

@@ -14,8 +14,6 @@ from kubeflow_volcano.validators.explain.manifest.model import FILES, Flaw, Mani
 from kubeflow_volcano.validators.explain.manifest.templates import Path, shown
 from kubeflow_volcano.validators.reading.dry_runs import Answer
 
-__all__ = ["OBJECTS", "PODS", "admitted_pod", "object_refused", "pod_refused"]
-
 OBJECTS = Fact[Mapping[Place, Answer]]("dry runs of manifests", lambda _cluster, _facts: {}, {})
 """By place of the manifest, how a dry run was refused."""
 PODS = Fact[Mapping[tuple[Place, Path], Object | Answer]]("dry runs of pods", lambda _cluster, _facts: {}, {})

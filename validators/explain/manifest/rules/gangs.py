@@ -22,20 +22,6 @@ from kubeflow_volcano.validators.explain.manifest.templates import Template, sho
 from kubeflow_volcano.validators.explain.model import GROUP_NAME, VOLCANO
 from kubeflow_volcano.validators.explain.scheduling.volcano import PODGROUPS
 
-__all__ = [
-    "KUBE_BATCH",
-    "KUBE_BATCH_GROUPS",
-    "is_gang",
-    "kube_batch_group",
-    "kube_batch_scheduler",
-    "minimum",
-    "named_group",
-    "old_labels",
-    "requests",
-    "roles",
-    "scheduler_misspelt",
-]
-
 KUBE_BATCH = "kube-batch"
 KUBE_BATCH_GROUPS = frozenset({"scheduling.incubator.k8s.io", "scheduling.sigs.dev"})
 _SCHEDULERS = (VOLCANO, SCHEDULER_PLUGINS.scheduler, "default-scheduler")

@@ -21,19 +21,6 @@ from kubeflow_volcano.validators.explain.model import VOLCANO
 from kubeflow_volcano.validators.explain.queue_marks import field_of_queue, unread_queues
 from kubeflow_volcano.validators.explain.scheduling.volcano import QUEUES
 
-__all__ = [
-    "CLAIMS",
-    "SERVED",
-    "claims",
-    "namespace",
-    "priority_classes",
-    "priority_of_group",
-    "queue",
-    "queue_unread",
-    "served",
-    "service_names",
-]
-
 CLAIMS = "persistentvolumeclaims"
 SERVED = Fact[Mapping[str, frozenset[str]]]("served kinds", lambda _cluster, _facts: {}, {})
 """By apiVersion the kinds that the API server serves, for every version of the groups that the files name."""
