@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from kubeflow_volcano.catalog import read
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.applied_objects import APPLIED_OBJECTS, parse
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.validators.checks.reach.recognition import image_marks, recognise
 from kubeflow_volcano.validators.core.expectations import newest_for, releases_of
@@ -30,4 +32,17 @@ def release_of(cluster: Cluster, running: Mapping[Ref, Object]) -> tuple[str, st
         return (alike.releases if alike else by_operator)[-1], "of the running operator"
     if recognised := recognise(image_marks(running.get)):
         return recognised.releases[-1], "of the running images; no operator tells"
+    if recorded := _recorded(cluster):
+        return recorded, "of the last roll-out; no operator tells"
     return newest_for(cluster.version.get("gitVersion", "")), "newest for this Kubernetes; no operator tells"
+
+
+def _recorded(cluster: Cluster) -> str:
+    """The release that roll-outs recorded for their components; empty where they recorded none, or several."""
+    try:
+        texts = ((cluster.get(APPLIED_OBJECTS) or {}).get("data") or {}).values()
+        versions = {parse(text).version for text in texts}
+    except (ApiError, ValueError):  # C1 says why
+        return ""
+    releases = versions & {*read.releases()}
+    return releases.pop() if len(releases) == 1 else ""
