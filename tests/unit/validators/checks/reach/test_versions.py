@@ -196,6 +196,9 @@ class Deployments:
             raise ApiError(403, "Forbidden", "no")
         return Listing(tuple(item for item in self.objects if item["metadata"]["namespace"] == namespace), "1")
 
+    def get(self, _ref: Ref) -> Object | None:
+        return None  # no roll-out has recorded anything
+
     def resource(self, api_version: str, kind: str) -> None:
         raise NotServed(api_version, kind)
 

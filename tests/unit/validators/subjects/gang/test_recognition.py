@@ -9,7 +9,7 @@ import pytest
 from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, VOLCANO
 from kubeflow_volcano.cluster.api.client import Cluster, Listing
 from kubeflow_volcano.cluster.api.errors import NotServed
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.validators.checks.operator.operator import gang_flag
 from kubeflow_volcano.validators.report.document import Report
@@ -46,6 +46,9 @@ class Part:
             found = [item for item in self._objects if (item["metadata"].get("labels") or {}).get(key) == value]
             return Listing(tuple(found), "1")
         return Listing(tuple(item for item in self._objects if item["metadata"]["namespace"] == namespace), "1")
+
+    def get(self, _ref: Ref) -> Object | None:
+        return None  # no roll-out has recorded anything
 
     def resource(self, api_version: str, kind: str) -> None:
         if api_version.partition("/")[0] not in self._groups:
