@@ -254,4 +254,4 @@ def test_check_mode_is_honest_about_what_nobody_plans(api: Any) -> None:
     plain, custom = applied(api, text(), text(kind="Foo", api_version="g.io/v1"), check=True, namespaces=())
     assert (plain.action, plain.reason) == (Action.FAILED, '404 NotFound: namespaces "ns" not found')
     assert custom.action is Action.FAILED
-    assert "kind Foo" in custom.reason
+    assert "serves no kind Foo" in custom.reason

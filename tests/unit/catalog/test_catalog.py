@@ -63,9 +63,9 @@ def test_the_second_scheduler_is_the_one_that_the_catalog_names() -> None:
 
 
 def test_unknown_release_names_the_known_ones_and_the_nearest() -> None:
-    with pytest.raises(InvalidInput, match=r"1\.9\.1\?") as caught:
+    with pytest.raises(InvalidInput, match=r"Did you mean 1\.9\.1\?") as caught:
         read.load_release("1.9.0")
-    assert "1.6.1, 1.7.0" in caught.value.problems[0].needed
+    assert "one of: 1.6.1, 1.7.0" in caught.value.problems[0].needed
 
 
 def test_a_version_is_no_path() -> None:

@@ -64,14 +64,14 @@ def test_the_playbook_plans_without_a_cluster_and_fails_where_the_roll_out_would
     bad = planned(tmp_path, plan_kubernetes="1.26")
     assert bad.returncode == 2
     assert "HorizontalPodAutoscaler" in bad.stdout
-    assert "verdict fail," in bad.stdout
+    assert "verdict fail, exit code 1" in bad.stdout
     assert json.loads((tmp_path / "plan" / "plan.json").read_text("utf-8"))["exit_code"] == 1
 
     in_the_way = tmp_path / "file"
     in_the_way.write_text("not a directory", "utf-8")
     unwritten = planned(tmp_path, plan_directory=str(in_the_way))
     assert unwritten.returncode == 2
-    assert "set plan_directory" in unwritten.stdout
+    assert "set plan_directory to another directory" in unwritten.stdout
 
 
 @pytest.mark.upstream

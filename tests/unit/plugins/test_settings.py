@@ -76,7 +76,7 @@ def test_every_mistake_about_hosts_is_told_at_once_and_those_of_many_hosts_once(
 
     assert told.count("Found:") == told.count("Needed:") == told.count("Do:") == 3
     assert "on all 50 hosts: the variable local_path_base_dir, which nothing reads." in told
-    assert "local_path_base_directory?" in told
+    assert "Did you mean local_path_base_directory?" in told
     assert "and 45 more: the variable image_mirror_allow_list cannot be evaluated: 'nobody_knows' is undefined" in told
     assert 'on node-07: local_path_base_directory is the text "relative"' in told
 

@@ -173,7 +173,7 @@ def test_objects_that_stay_as_they_were_stored_end_the_run(api: FakeApi, monkeyp
     monkeypatch.setattr(Server, "patch", lambda _self, _uid: None)
     outcome = migrate(server)
     assert outcome.action is Action.FAILED
-    assert "3 of 3" in outcome.reason
+    assert "3 of 3 objects" in outcome.reason
     assert "v1alpha1" in server.crd["status"]["storedVersions"]
     assert {"v1alpha1", "v1beta1"} == {item["name"] for item in server.crd["spec"]["versions"]}
 

@@ -89,7 +89,7 @@ def test_a_bad_image_ends_it_early_and_is_named(api: Any) -> None:
     serve(api, PODS, pod("new", "ImagePullBackOff"))
     answer = wait_ready(api.connect(), [REF], Deadline(3600), silent)[REF]
     assert (answer.state, answer.reason) == (State.FAILED, "ImagePullBackOff")
-    assert "0 of 1" in answer.message
+    assert "0 of 1 replicas available" in answer.message
     assert "example.com/a:1" in answer.message
 
 
@@ -155,5 +155,5 @@ def test_progress_tells_what_is_waited_for(api: Any) -> None:
     lines: list[str] = []
     wait_ready(api.connect(), [REF], Deadline(4), lines.append)
     assert lines
-    assert lines[0].startswith("waiting for 1 of 1: Deployment ns/web has 0 of 1")
+    assert lines[0].startswith("waiting for 1 of 1: Deployment ns/web has 0 of 1 replicas available")
     assert len(lines) <= 2

@@ -71,7 +71,7 @@ class TestContradicted:
     """What speaks against the claim."""
 
     def test_more_workers_than_there_may_be(self) -> None:
-        assert "1 of 4" in find_contradiction(history(grouped("Inqueue", 2), *placed(1)), 0, 2)
+        assert "1 of 4 pods" in find_contradiction(history(grouped("Inqueue", 2), *placed(1)), 0, 2)
         assert "2 workers got a node instead of 1" in find_contradiction(history(*placed(2)), 1, 0)
 
     def test_a_group_where_there_is_no_gang_scheduling(self) -> None:

@@ -193,7 +193,7 @@ def test_an_extra_is_part_of_the_generation_only_where_it_is_asked_for(name: str
 
 
 def test_an_extra_that_is_not_there_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="scheduler-plugins, cert-manager, oauth2-proxy,"):
+    with pytest.raises(InvalidInput, match="one of: scheduler-plugins, cert-manager, oauth2-proxy, dex"):
         load_generation("1.30", extras=("scheduler-plugin",))
     with pytest.raises(InvalidInput, match=r"from generation 1\.35: it has none"):
         RehearsalSpec(generation="1.35", extras=("scheduler-plugins",)).validate()

@@ -164,5 +164,5 @@ def saying(folder: Path, text: str) -> Path:
 
 
 def test_an_unknown_version_is_refused_with_the_nearest() -> None:
-    with pytest.raises(InvalidInput, match=r"5\.4\.3\?"):
+    with pytest.raises(InvalidInput, match=r"Did you mean 5\.4\.3\?"):
         kustomize_release("5.4.4")

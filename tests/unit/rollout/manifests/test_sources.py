@@ -204,7 +204,7 @@ def test_the_sum_of_a_file_does_not_fit_a_directory(configure: Configure, checko
 def test_the_archive_of_another_release_is_refused_by_its_name(configure: Configure, upstream_dir: Path) -> None:
     text = refusal(configure(kubeflow_source=str(upstream_dir / "manifests-1.6.1.tar.gz")))
     assert "manifests-1.6.1.tar.gz is Kubeflow 1.6.1" in text
-    assert "1.9.1, as kubeflow_release" in text
+    assert "Kubeflow 1.9.1, as kubeflow_release says" in text
 
 
 @pytest.mark.parametrize("kind", ["a directory", "a text", "an archive"])

@@ -102,7 +102,7 @@ def test_patches_that_fit_nothing_are_refused_together(kustomize: Path, tmp_path
         with_own_patches(NAME, OBJECTS, wanted, silent)
     first, second = caught.value.problems
     assert "kubeflow_patches.katib[0] is about Deployment katib-iu, of which the manifests have none." in first.found
-    assert "katib-ui?" in first.found
+    assert "Did you mean katib-ui?" in first.found
     assert "kubeflow_patches.katib[1] is about Deployment default/katib-ui" in second.found
     assert "katib-db, katib-ui" in second.todo
 

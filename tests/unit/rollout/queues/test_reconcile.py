@@ -80,7 +80,7 @@ def test_a_queue_stays_while_a_namespace_sends_its_jobs_there() -> None:
     meta = {"name": "team-a", "annotations": annotations}
     store.put(queue("a"), {"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
     store.made_here("a")
-    assert ["1 namespace: team-a" in line for line in refusals(store, GONE)] == [True]
+    assert ["is the queue of 1 namespace: team-a" in line for line in refusals(store, GONE)] == [True]
 
 
 def test_what_is_not_there_is_absent_already() -> None:

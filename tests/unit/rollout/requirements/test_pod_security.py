@@ -89,8 +89,8 @@ def judged(cluster: Any, *objects: Object, **variables: Any) -> tuple[list[Any],
 
 def test_an_existing_namespace_that_refuses_the_pods_is_told_with_the_command() -> None:
     (problem,), _ = judged(Stored(kubeflow={ENFORCE: "restricted"}), workload(), workload("b"))
-    assert "restricted:latest" in problem.found
-    assert "kubeflow/a, Deployment kubeflow/b" in problem.found
+    assert "restricted:latest by its label" in problem.found
+    assert "Deployment kubeflow/a, Deployment kubeflow/b" in problem.found
     assert "allowPrivilegeEscalation" in problem.found
     assert f"kubectl label namespace kubeflow {ENFORCE}=baseline --overwrite" in problem.todo
 

@@ -34,7 +34,7 @@ def test_a_path_of_its_own_for_a_group_of_hosts_is_fine() -> None:
 def test_the_same_mistake_on_fifty_hosts_is_one_line() -> None:
     (problem,) = validate_hosts({}, fifty(local_path_base_dir="/data"))
     assert problem.found.startswith("on all 50 hosts: the variable local_path_base_dir, which nothing reads.")
-    assert "local_path_base_directory?" in problem.found
+    assert "Did you mean local_path_base_directory?" in problem.found
 
 
 def test_some_hosts_are_named_and_the_others_counted() -> None:

@@ -169,7 +169,7 @@ def test_sources_are_upstreams_unless_given() -> None:
 
 def test_source_of_an_unknown_component_is_refused() -> None:
     first, second = problems(kubeflow_sources={"trainig-operator": "/x", "volcano": "/y"})
-    assert "training-operator?" in first.found
+    assert "Did you mean training-operator?" in first.found
     assert "volcano_source" in second.todo
 
 

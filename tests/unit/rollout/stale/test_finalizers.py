@@ -83,7 +83,7 @@ def test_a_namespace_says_what_is_left_in_it() -> None:
     left = {"type": "NamespaceContentRemaining", "status": "True", "message": "Some resources are remaining: a.b has 1"}
     done = {"type": "NamespaceDeletionContentFailure", "status": "False", "message": "All content deleted"}
     text = explained(live(SPACE, spec={"finalizers": ["kubernetes"]}, status={"conditions": [left, done]}))
-    assert "a.b has 1." in text
+    assert "Some resources are remaining: a.b has 1." in text
     assert "All content" not in text
     assert "patch" not in text
 
@@ -97,5 +97,5 @@ def test_a_crd_names_the_objects_that_keep_it() -> None:
     }
     crd = live(ref, "customresourcecleanup.apiextensions.k8s.io", spec=spec)
     text = explained(crd, live(EXPERIMENT, "update-prometheus-metrics"))
-    assert "Experiment n/e (update-prometheus-metrics)." in text
+    assert "Of its kind are left, with these finalizers: Experiment n/e (update-prometheus-metrics)." in text
     assert "customresourcecleanup" not in text

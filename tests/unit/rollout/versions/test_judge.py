@@ -55,7 +55,7 @@ def test_an_upgrade_over_several_releases_is_refused_with_the_path() -> None:
     assert all(step in problem.needed for step in steps)
     assert "1.11.0 (Kubernetes 1.34 and later)" in problem.needed
     assert 'kubeflow_release: "1.9.1"' in problem.todo
-    assert "1.10.2, 1.11.0, 26.03" in problem.todo
+    assert "by 1.10.2, 1.11.0, 26.03" in problem.todo
 
 
 def test_a_downgrade_is_refused() -> None:

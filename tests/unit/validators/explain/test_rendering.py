@@ -27,7 +27,7 @@ def test_the_document_is_as_its_schema_says_and_the_text_has_all_of_it() -> None
         assert item["reason"] in text
         for key in ("found", "needed", "todo"):
             assert item[key].split()[0] in text
-    assert "Last messages of" in text
+    assert "Last messages of schedulers and controllers" in text
     assert max(len(line) for line in text.splitlines()) <= 120
 
 

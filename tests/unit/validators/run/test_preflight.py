@@ -58,7 +58,7 @@ def test_the_report_has_the_format_of_a_validation_and_files_of_its_own(tmp_path
     }
     markdown = (tmp_path / "preflight-latest.md").read_text("utf-8")
     assert markdown.startswith("# Preflight: fail\n")
-    assert "2 of 3" in markdown
+    assert "2 of 3 hosts answered" in markdown
     assert report.exit_code is Exit.CHECK_FAILED
     assert {path.name.partition("-")[0] for path in tmp_path.iterdir()} == {"preflight"}
 

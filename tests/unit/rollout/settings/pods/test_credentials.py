@@ -78,7 +78,7 @@ def test_a_text_instead_of_the_list_is_not_shown_either() -> None:
 
 def test_two_logins_for_one_registry_are_refused() -> None:
     (problem,) = problems(LOGIN, {**LOGIN, "username": "other"})
-    assert "own.lan:5000" in problem.found
+    assert "several entries for own.lan:5000" in problem.found
 
 
 def test_a_colon_separates_user_and_password() -> None:

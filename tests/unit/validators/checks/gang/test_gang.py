@@ -168,7 +168,7 @@ def test_pods_that_were_judged_and_found_no_place_leave_the_question_open() -> N
     seen = evidence(fit(bound=0, judged=True))
     outcome = judge(seen)["H1"]
     assert (outcome.status, outcome.reason) == (Status.ERROR, "NoRoom")
-    assert "h1-p0: 0/1 nodes" in outcome.message
+    assert "h1-p0: 0/1 nodes are available" in outcome.message
     assert blamed(seen)[1].status is Status.ERROR
 
 
@@ -266,7 +266,7 @@ def test_a_gang_that_is_not_released_fails() -> None:
     seen = evidence(*without("H3", released(bound=2)))
     outcome = judge(seen)["H3"]
     assert (outcome.status, outcome.reason) == (Status.FAIL, "GangNotReleased")
-    assert "2 of 3" in outcome.message
+    assert "only 2 of 3" in outcome.message
     assert blamed(seen)[0] == "H3"
 
 
@@ -308,6 +308,7 @@ def test_a_webhook_that_does_not_answer_is_the_cause() -> None:
     text = 'Pod a/b: Internal error occurred: failed calling webhook "mutatepod.volcano.sh": no endpoints'
     refused = judge(evidence(refused=text))["H1"]
     assert refused.because == (frozenset({webhook_ref("mutatepod.volcano.sh")}),)
+    assert refused.todo == "see why the backend of the named webhook is not ready, and run again."
     assert judge(evidence(failure=text))["H1"].because == refused.because
 
 

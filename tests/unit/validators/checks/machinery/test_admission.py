@@ -76,7 +76,7 @@ def test_silence_fails_and_names_the_webhook() -> None:
         known(entry(), more=(sound,), known={WEBHOOK_ANSWERS: (replace(HEARD, silence="refused"), HEARD)})
     )
     assert (outcome.status, outcome.reason) == (Status.FAIL, "Unanswered")
-    assert "answer: refused" in outcome.message
+    assert "w.example.com does not answer: refused" in outcome.message
 
 
 def test_silence_of_an_unsound_webhook_follows_the_check_that_says_why() -> None:
@@ -293,11 +293,11 @@ def test_orphans_fail_whoever_they_belong_to() -> None:
     foreign = obj(VALIDATING, "katib", webhooks=[entry(clientConfig=call)])
     outcome = no_orphan_webhooks(known(entry(), more=(BACKEND, foreign)))
     assert (outcome.status, outcome.reason) == (Status.FAIL, "NoService")
-    assert "namespace katib" in outcome.message
+    assert "there is no namespace katib" in outcome.message
     assert [item.name for item in outcome.objects] == ["katib"]
 
 
 def test_a_conversion_without_service_is_an_orphan_too() -> None:
     outcome = no_orphan_webhooks(known(more=(conversion("volcano-system"),)))
-    assert "CustomResourceDefinition things.example.com" in outcome.message
+    assert "CustomResourceDefinition things.example.com: its conversion calls" in outcome.message
     assert no_orphan_webhooks(known()).status is Status.SKIP

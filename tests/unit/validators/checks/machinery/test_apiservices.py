@@ -41,7 +41,7 @@ def test_one_without_service_names_it() -> None:
     outcome = apiservices_available(facts(apiservice(available=False)))
     assert (outcome.status, outcome.reason) == (Status.FAIL, "NoService")
     assert NAME in outcome.message
-    assert "Service kube-system/metrics" in outcome.message
+    assert "Service kube-system/metrics does not exist" in outcome.message
     young = apiservice(available=False, metadata={"creationTimestamp": instant(5)})
     assert apiservices_available(facts(young)).status is Status.FAIL  # waiting makes no Service
 

@@ -169,7 +169,7 @@ def test_a_webhook_that_the_rehearsal_answers_proves_nothing_about_its_backend_a
     stub = SimulatedWebhook("MutatingWebhookConfiguration", "pods-mutate", ("m.volcano.sh",), (SERVICE,))
     outcome = webhooks_sound(cluster(known={SERVING_CERTIFICATES: {}, SIMULATED_WEBHOOKS: (stub,)}))
     assert outcome.status is Status.PASS
-    assert "answers 1 of" in outcome.message
+    assert "The rehearsal answers 1 of them" in outcome.message
     assert "is in no Secret" not in outcome.message
     assert "is in no Secret" in webhooks_sound(cluster(known={SERVING_CERTIFICATES: {}})).message
     unread = {SERVING_CERTIFICATES: {SERVICE: (serving(),)}, SIMULATED_WEBHOOKS: Unread("Forbidden", "no", "ask")}
@@ -230,6 +230,7 @@ def test_what_cannot_be_verified_is_a_warning_with_the_reason_and_breaks_nothing
     )
     outcome = webhooks_sound(doubtful)
     assert (outcome.status, outcome.reason, outcome.breaks) == (Status.WARN, "NotVerified", ())
+    assert "Forbidden public key algorithm" in outcome.message
     (configuration,) = configurations(doubtful)
     assert fault(configuration["webhooks"][0], doubtful, CONFIGURATION) is None
 

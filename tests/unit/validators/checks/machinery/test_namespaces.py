@@ -44,14 +44,15 @@ def test_one_that_is_stuck_fails_with_what_is_left_in_it() -> None:
     left = (Terminating(ref("ConfigMap", "kubeflow/c"), ("example.com/hold",)),)
     outcome = namespaces_active(known(going(121), known={REMAINING: {"kubeflow": left}}))
     assert (outcome.status, outcome.reason, outcome.because) == (Status.FAIL, "Stuck", ())
-    assert "configmaps. has 1" in outcome.message
-    assert "ConfigMap kubeflow/c" in outcome.message
-    assert "example.com/hold" in outcome.todo
+    assert "configmaps. has 1 resource instances" in outcome.message
+    assert "ConfigMap kubeflow/c (finalizers example.com/hold)" in outcome.message
+    assert "Held by example.com/hold of a controller of example.com that is not part of the release." in outcome.message
+    assert "start the controller that sets example.com/hold" in outcome.todo
 
 
 def test_a_finalizer_of_the_namespace_itself_is_named_with_its_controller() -> None:
     outcome = namespaces_active(known(going(121, finalizers=["controller.cattle.io/namespace-auth"])))
-    assert "controller.cattle.io/namespace-auth." in outcome.message
+    assert "Its own finalizers: controller.cattle.io/namespace-auth." in outcome.message
     assert outcome.todo.startswith("start Rancher")
 
 

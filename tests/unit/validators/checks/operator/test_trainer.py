@@ -103,6 +103,7 @@ def test_a_runtime_that_makes_pods_in_steps_is_to_make_no_gangs() -> None:
     steps["spec"]["podGroupPolicy"] = {"volcano": {}}
     outcome = judged(checks.runtimes_gang, known(runtime(), steps))
     assert (outcome.status, outcome.reason) == (Status.FAIL, "HalfWired")
+    assert "its gangs wait for their own later pods" in outcome.message
     healed = json_patched(outcome.changes[0], steps)
     assert judged(checks.runtimes_gang, known(runtime(), healed)).status is Status.PASS
 

@@ -100,7 +100,7 @@ def test_simulated_nodes_have_nothing_to_tell() -> None:
 def test_a_kubelet_and_a_runtime_with_two_drivers_are_a_warning() -> None:
     outcome = node_facts(known(told(), looked=(seen(runtime="cgroupfs"),)))
     assert (outcome.status, outcome.reason) == (Status.WARN, "DriversDiffer")
-    assert "on n1" in outcome.message
+    assert "on n1 the kubelet uses systemd, the container runtime cgroupfs" in outcome.message
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def test_healthy_nodes_pass_and_simulated_ones_are_told() -> None:
     simulated = node("gpu-1", metadata={"annotations": {"kwok.x-k8s.io/node": "fake"}})
     outcome = nodes(facts(node(), simulated))
     assert outcome.status is Status.PASS
-    assert "1 of them" in outcome.message
+    assert "1 of them simulated" in outcome.message
 
 
 def lost(name: str = "n2", **spec: Any) -> Object:
@@ -57,14 +57,14 @@ def test_the_only_node_under_pressure_fails_with_its_condition() -> None:
 def test_a_sick_node_that_no_pod_of_the_release_needs_is_a_warning(extra: Object, reason: str) -> None:
     outcome = nodes(of_release(node(), extra, on("n1")))
     assert (outcome.status, outcome.reason, [item.name for item in outcome.objects]) == (Status.WARN, reason, ["n2"])
-    assert "other 1 node" in outcome.message
+    assert "the other 1 node has room" in outcome.message
     assert outcome.commands == ("kubectl describe node n2",)
 
 
 def test_a_lost_node_with_a_pod_of_the_release_on_it_fails() -> None:
     outcome = nodes(of_release(node(), lost(), on("n2")))
     assert (outcome.status, outcome.reason) == (Status.FAIL, "NotReady")
-    assert "Pod kubeflow/a-5d9-x." in outcome.message
+    assert "Pods of the release that are there: Pod kubeflow/a-5d9-x." in outcome.message
 
 
 def test_a_pod_that_is_being_replaced_does_not_need_the_lost_node() -> None:
@@ -195,6 +195,7 @@ def test_taints_that_pods_of_the_release_tolerate_are_a_warning() -> None:
     spec = {"containers": [{"name": "main"}], "tolerations": [{"key": "dedicated", "operator": "Exists"}]}
     outcome = nodes(of_release(tainted("n1", DEDICATED), pod("kubeflow/a-5d9-x", owner="a", spec=spec)))
     assert (outcome.status, outcome.reason) == (Status.WARN, "AllTainted")
+    assert "users' pods need the same toleration" in outcome.message
 
 
 def test_the_pods_of_the_release_that_run_since_before_the_taint_do_not_excuse_it() -> None:

@@ -154,7 +154,7 @@ def test_what_is_wrong_with_it_has_its_own_word(changes: dict[str, Any], status:
 def test_open_volumes_in_a_directory_that_nobody_can_list_are_told_and_pass() -> None:
     outcome = judged(replace(GOOD, open=2))
     assert outcome.status is Status.PASS
-    assert "2 volumes" in outcome.message
+    assert "World-writable below, in directories that only root can list: 2 volumes" in outcome.message
 
 
 def test_claims_that_wait_for_more_than_there_is_are_a_warning() -> None:

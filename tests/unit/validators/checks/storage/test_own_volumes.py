@@ -148,7 +148,7 @@ def test_writable_volumes_pass_and_tell_as_whom() -> None:
 def test_one_that_is_not_fails_before_anything_else() -> None:
     outcome = judged(answers=(answer(writable=False),), failures=((ASKED.pod, "Forbidden", "no"),))
     assert (outcome.status, outcome.reason) == (Status.FAIL, "NotWritable")
-    assert "drwxr-xr-x" in outcome.message
+    assert "drwxr-xr-x 2 0 0" in outcome.message
     assert outcome.commands == ("kubectl -n kubeflow exec mysql-0 -c mysql -- ls -ldn /var/lib/mysql",)
 
 
@@ -212,7 +212,7 @@ def identities(*tried: Identity, **claim: int) -> Outcome:
 def test_identities_that_were_tried_are_named() -> None:
     outcome = identities(Identity(999, fs_group=999), run_as_user=999, fs_group=999)
     assert outcome.status is Status.PASS
-    assert "fsGroup 999" in outcome.message
+    assert "uid 999 fsGroup 999" in outcome.message
     assert identities(Identity()).status is Status.PASS
 
 

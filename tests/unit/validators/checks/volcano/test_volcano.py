@@ -128,7 +128,7 @@ def test_no_cpu_memory_or_pods_is_no_limit() -> None:
 def test_a_queue_without_gpus_is_a_warning_that_keeps_no_proof_from_running() -> None:
     outcome = volcano.queue_open(with_volcano(queue(capability={"cpu": "8", "nvidia.com/gpu": "0"})))
     assert (outcome.status, outcome.reason) == (Status.WARN, "NoCapability")
-    assert "nvidia.com/gpu" in outcome.message
+    assert "nvidia.com/gpu of queue default" in outcome.message
     healed = json_patched(outcome.changes[0], queue(capability={"cpu": "8", "nvidia.com/gpu": "0"}))
     assert healed["spec"]["capability"] == {"cpu": "8"}
 
@@ -231,7 +231,7 @@ def test_a_configuration_that_does_not_gang_fails(text: str | None, reason: str)
 def test_gangs_need_no_action_enqueue_and_nothing_puts_it_back() -> None:
     outcome = judged(configured(GOOD.replace("enqueue, ", "")))
     assert (outcome.status, outcome.changes) == (Status.PASS, ())
-    assert "allocate" in outcome.message
+    assert "allocate admits each PodGroup" in outcome.message
 
 
 def test_a_configuration_that_is_built_in_gangs() -> None:

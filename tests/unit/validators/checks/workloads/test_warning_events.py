@@ -51,7 +51,7 @@ def test_without_any_namespace_of_the_release_there_is_nothing_to_look_at() -> N
 def test_an_event_about_a_pod_that_became_ready_after_it_is_history() -> None:
     outcome = judged(warned(ago=100), ready(ago=90))
     assert outcome.status is Status.PASS
-    assert "1 are about" in outcome.message
+    assert "1 are about objects" in outcome.message
 
 
 def test_an_event_about_a_pod_that_was_ready_before_it_stands() -> None:
@@ -135,14 +135,14 @@ def test_an_autoscaler_of_simulated_pods_is_not_held_against_the_cluster() -> No
     simulated = pod("kubeflow/a", metadata={"labels": {"rehearsal.kubeflow-volcano.io/simulated": "true"}})
     outcome = judged(warned("HorizontalPodAutoscaler", reason="FailedGetResourceMetric"), simulated)
     assert outcome.status is Status.PASS
-    assert "1 are about" in outcome.message
+    assert "1 are about autoscalers of simulated pods" in outcome.message
 
 
 def test_events_about_users_jobs_are_not_held_against_the_release() -> None:
     about = Ref("kubeflow.org/v1", "PaddleJob", "kubeflow", "gone")
     outcome = judged(Warned(about, "", "PaddleJobFailed", "it failed", 1, NOW - 5))
     assert outcome.status is Status.PASS
-    assert "1 are about" in outcome.message
+    assert "1 are about users' jobs" in outcome.message
 
 
 def test_events_about_endpoints_are_history_when_the_service_is_backed() -> None:

@@ -114,6 +114,7 @@ def test_a_sandbox_image_that_cannot_be_pulled_is_a6s_and_says_what_to_set() -> 
     _, known = creating(symptom.example)
     outcome = images_arrive(known)
     assert (outcome.status, outcome.reason, outcome.todo) == (Status.FAIL, "SandboxImage", symptom.todo)
+    assert "the registry does not answer the node" in outcome.message
     assert outcome.commands[1:] == ("ssh n1 'crictl info | grep -i sandboxImage'",)
     assert checks.pods_ready(known).status is Status.PASS
 
@@ -137,7 +138,7 @@ def test_a_crash_loop_belongs_to_c7_with_the_last_words_of_the_log() -> None:
     assert outcome.evidence == {"ns_a.log": "starting\npanic: no configuration\n"}
     others = checks.pods_ready(known)
     assert (others.status, "0 pods are Running and Ready" in others.message) == (Status.PASS, True)
-    assert "by C7" in others.message
+    assert "1 more reported by C7" in others.message
 
 
 def test_a_user_s_job_that_crashes_is_told_and_not_held_against_the_platform() -> None:
@@ -252,7 +253,7 @@ def test_members_of_a_waiting_gang_are_not_counted() -> None:
     member = pod("ns/w0", metadata={"annotations": annotations}, spec=NO_NODE, status=unplaced("gang"))
     outcome = checks.pods_placed(facts(member, pod("ns/a")))
     assert (outcome.status, [item.name for item in outcome.objects]) == (Status.PASS, ["a"])
-    assert "1 members" in outcome.message
+    assert "1 members of gangs" in outcome.message
 
 
 def test_pods_that_ran_to_their_end_or_are_being_deleted_do_not_count() -> None:

@@ -22,7 +22,7 @@ def test_a_job_that_runs_without_its_services_has_not_got_what_it_needs() -> Non
     answer = explained(job, *running(job), event(job, "FailedCreateService", REFUSED))
     assert [(item.reason, item.blocks) for item in answer.findings] == [("ServiceNameInvalid", True)]
     assert f"{TOO_LONG}-worker-1" in answer.findings[0].problem.found
-    assert "54 characters" in answer.findings[0].problem.needed
+    assert "at most 54 characters" in answer.findings[0].problem.needed
     assert answer.blocked
 
 

@@ -35,7 +35,7 @@ def test_an_operator_that_is_absent_or_down_makes_no_pods() -> None:
     job = tfjob()
     absent = explained(job, without=["training-operator"])
     assert reasons(absent) == ["ControllerMissing"]
-    assert "0 of 2" in absent.findings[0].problem.found
+    assert "0 of 2 pods" in absent.findings[0].problem.found
     down = explained(job, group(job), scaled_to_zero("training-operator"))
     assert reasons(down) == ["ControllerDown"]
     assert "scaled to 0" in down.findings[0].problem.found
@@ -83,7 +83,7 @@ def test_a_podgroup_of_that_name_may_be_another_job_s() -> None:
     other = vcjob()
     answer = explained(tfjob(), group(other))
     assert reasons(answer) == ["PodGroupTaken"]
-    assert "Job mnist" in answer.findings[0].problem.found
+    assert "belongs to Job mnist" in answer.findings[0].problem.found
 
 
 def test_without_volcano_s_crds_there_is_no_gang() -> None:
@@ -94,7 +94,7 @@ def test_a_gang_larger_than_the_job_never_becomes_whole() -> None:
     job = tfjob(runPolicy={"schedulingPolicy": {"minAvailable": 3}})
     answer = explained(job, group(job, 3, phase="Inqueue"), member(job, 0), member(job, 1))
     assert reasons(answer)[0] == "MinMemberTooHigh"
-    assert "needs 3 pods" in answer.findings[0].problem.found
+    assert "needs 3 pods together, but the job has 2" in answer.findings[0].problem.found
 
 
 def test_a_podgroup_without_enough_pods_is_told_how_many_name_it() -> None:
@@ -103,7 +103,7 @@ def test_a_podgroup_without_enough_pods_is_told_how_many_name_it() -> None:
     del bare["metadata"]["ownerReferences"]
     answer = explained(bare, member(job, 0))
     assert reasons(answer) == ["NotEnoughPods"]
-    assert "1 name it" in answer.findings[0].problem.found
+    assert "2 pods together; 1 name it" in answer.findings[0].problem.found
 
 
 def test_an_old_operator_sleeps_through_the_admission_of_a_podgroup() -> None:
@@ -121,7 +121,7 @@ def test_a_podgroup_that_an_earlier_job_of_that_name_left_behind_is_to_be_delete
     answer = explained(tfjob(), left)
     assert reasons(answer) == ["PodGroupTaken"]
     found = answer.findings[0]
-    assert "earlier TFJob mnist" in found.problem.found
+    assert "belongs to an earlier TFJob mnist, which is deleted or being deleted" in found.problem.found
     assert found.changes == ("kubectl -n team-a delete podgroups.scheduling.volcano.sh mnist",)
 
 
@@ -137,7 +137,9 @@ def test_a_podgroup_of_volcano_s_own_holds_nobody_back() -> None:
     answer = explained(job, single, member(job, 0, on="n1"), member(job, 1), without_flag([]))
     told = [(item.reason, item.blocks) for item in answer.findings]
     assert ("GangOff", False) in told
-    assert "PodGroup team-a/podgroup-uid-TFJob-mnist" in answer.findings[0].problem.found
+    assert (
+        "Volcano created PodGroup team-a/podgroup-uid-TFJob-mnist for single pods" in answer.findings[0].problem.found
+    )
 
 
 def test_without_volcano_s_crds_an_operator_that_does_not_gang_waits_for_nothing_of_them() -> None:
@@ -160,4 +162,4 @@ def test_a_podgroup_that_nobody_looks_at_is_the_scheduler_s() -> None:
     job = tfjob()
     answer = explained(job, group(job, phase=""))
     assert reasons(answer) == ["SchedulerSilent"]
-    assert "after 60 s" in answer.findings[0].problem.found
+    assert "no phase after 60 s" in answer.findings[0].problem.found

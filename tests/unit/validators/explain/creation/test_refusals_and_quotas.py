@@ -116,7 +116,7 @@ def test_the_operator_s_words_about_an_mpijob_s_pods_are_in_the_event_of_its_fai
     said = event(job, "MPIJobFailed", "worker pod created failed: violates PodSecurity level")
     answer = explained(job, group(job, phase="Inqueue"), wordless, said)
     assert reasons(answer) == ["PodSecurity"]
-    assert "worker pod created" in answer.findings[0].problem.found
+    assert "the API server refused to create a pod: worker pod created failed" in answer.findings[0].problem.found
 
 
 def test_a_refusal_is_history_once_the_pods_are_there() -> None:
@@ -138,7 +138,7 @@ def test_a_quota_and_its_refusal_are_one_thing() -> None:
     refused = event(job, "FailedCreatePod", "exceeded quota: limits")
     answer = explained(job, group(job, 4), quota({"pods": "1"}, {"pods": "0"}), refused)
     assert reasons(answer) == ["QuotaTooSmall"]
-    assert "pods: 4 more" in answer.findings[0].problem.found
+    assert "pods: 4 more needed" in answer.findings[0].problem.found
 
 
 def test_a_priority_class_that_does_not_exist_refuses_pods_and_only_lowers_a_group() -> None:

@@ -25,11 +25,12 @@ def test_what_the_operator_refuses_is_told_and_not_called_a_missing_podgroup() -
     said = event(job, "MPIJobFailedValidation", "MPIReplicaSpec is not valid: Master ReplicaSpec must be present")
     (found,) = explained(job, said).findings
     assert found.reason == "SpecInvalid"
-    assert "Launcher" in found.problem.todo
+    assert found.problem.todo == "recreate the job with a Launcher."
     whole = mpijob("Launcher", "Worker")
     assert reasons(explained(whole, group(whole, 2, phase="Running"), said)) == ["Unexplained"]
     other = tfjob()
     (found,) = explained(other, event(other, "TFJobFailedValidation", "image is undefined")).findings
+    assert found.problem.todo == "recreate the job with a corrected spec."
 
 
 def test_a_job_without_replicas_runs_nothing_whatever_its_state_says() -> None:

@@ -133,7 +133,7 @@ def test_jobset_s_controller_that_may_not_make_jobs_is_why_there_are_no_pods() -
     jobs = jobset(job)
     answer = told(job, wired, jobs[0], group(job, 2, phase="Inqueue"), jobset={"create jobs.batch": False})
     assert reasons(answer) == ["ControllerMayNot"]
-    assert "create jobs.batch" in answer.findings[0].problem.found
+    assert "jobset-controller-manager, may not create jobs.batch" in answer.findings[0].problem.found
 
 
 def in_steps(objects: list[Object]) -> list[Object]:
@@ -166,7 +166,7 @@ def test_a_gang_of_steps_waits_for_itself() -> None:
         "needs 3 pods together, but JobSet creates those of node only when earlier jobs are ready or have ended"
         in found.found
     )
-    assert "podGroupPolicy and schedulerName" in found.todo
+    assert "remove podGroupPolicy and schedulerName from the runtime" in found.todo
 
 
 def test_a_job_of_steps_without_a_gang_has_started_with_its_first_step() -> None:
@@ -234,7 +234,7 @@ def test_resources_that_trainer_leaves_out_of_the_podgroup_count_with_the_pods()
     asked = group(job, 2, phase="Inqueue", cpu="200m")
     answer = told(job, wired, *jobs, asked, small, *pods(jobs, "volcano"))
     assert reasons(answer) == ["OverCapability"]
-    assert "0 of 1" in answer.findings[0].problem.found
+    assert "the gang requests 2, 0 of 1 in use" in answer.findings[0].problem.found
 
 
 def test_what_a_train_job_asks_for_is_named_in_its_own_fields() -> None:

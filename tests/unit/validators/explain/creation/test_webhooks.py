@@ -85,6 +85,7 @@ def test_a_webhook_on_pods_without_a_backend_is_told_before_anybody_has_tried() 
         "each Pod of the job is sent to webhook mutatepod.volcano.sh, which calls Service "
         f"{SYSTEM}/{BACKEND}, which has no ready endpoint: no Pod is created until the webhook answers."
     )
+    assert found.problem.todo == "see why its pods are not ready."
     assert found.commands == (f"kubectl -n {SYSTEM} get pods,endpoints",)
 
 
@@ -92,7 +93,8 @@ def test_a_service_that_is_gone_is_told_as_such() -> None:
     job = tfjob()
     answer = explained(job, group(job, phase="Inqueue"), hook())
     assert reasons(answer) == ["WebhookUnanswered"]
-    assert "delete the webhook" in answer.findings[0].problem.todo
+    assert "which does not exist" in answer.findings[0].problem.found
+    assert "delete the webhook configuration" in answer.findings[0].problem.todo
 
 
 @pytest.mark.parametrize(
@@ -151,14 +153,14 @@ def test_a_webhook_that_answers_again_leaves_the_pause_of_the_controller() -> No
     said["lastTimestamp"] = instant(120)
     healed = explained(job, group(job, phase="Inqueue"), said, hook(), *backend())
     assert reasons(healed) == ["NotTriedAgain"]
-    assert "webhook mutatepod.volcano.sh" in healed.findings[0].problem.found
+    assert "Since then webhook mutatepod.volcano.sh has a ready endpoint." in healed.findings[0].problem.found
     (command,) = healed.findings[0].changes
     assert command.startswith(f"kubectl -n {SPACE} annotate tfjob.kubeflow.org mnist --overwrite kfv.io/look-again=")
     said["lastTimestamp"] = instant(3)
     assert reasons(explained(job, group(job, phase="Inqueue"), said, hook(), *backend())) == ["WebhookUnanswered"]
     gone = explained(job, group(job, phase="Inqueue"), said)
     assert reasons(gone) == ["NotTriedAgain"]
-    assert "mutatepod.volcano.sh was deleted" in gone.findings[0].problem.found
+    assert "webhook mutatepod.volcano.sh was deleted" in gone.findings[0].problem.found
 
 
 def test_an_operator_that_may_not_make_podgroups_is_why_there_is_none() -> None:

@@ -65,7 +65,7 @@ def test_a_claim_that_nobody_binds_is_told_with_what_the_provisioner_said() -> N
     said = event(pending, "ProvisioningFailed", "quota of disks exceeded.")
     found = answer(pending, storage_class("Immediate"), said)
     assert reasons(found) == ["ClaimUnbound"]
-    assert "quota of disks" in found.findings[0].problem.found
+    assert "is Pending: quota of disks exceeded." in found.findings[0].problem.found
 
 
 def test_a_claim_of_a_class_that_does_not_exist() -> None:
@@ -89,7 +89,7 @@ def test_a_volume_of_one_node_holds_the_pods_there() -> None:
     volume = storage("PersistentVolume", "v", spec={"nodeAffinity": {"required": {"nodeSelectorTerms": terms}}})
     found = answer(claim("Bound", volumeName="v"), volume)
     assert reasons(found) == ["NoNodeFitsVolume"]
-    assert "claim data" in found.findings[0].details[0]
+    assert "cannot reach the volume of claim data" in found.findings[0].details[0]
 
 
 def test_pods_that_share_a_claim_which_is_not_bound_start_on_one_node_or_not_at_all() -> None:
@@ -103,7 +103,8 @@ def test_pods_that_share_a_claim_which_is_not_bound_start_on_one_node_or_not_at_
     assert reasons(told(4)) == ["Unexplained"]
     (found,) = told(5).findings
     assert found.reason == "GangNeverFits"
-    assert "4 of the 5" in found.problem.found
+    assert "room for 4 of the 5 pods" in found.problem.found
+    assert "but the unbound claim data keeps them on one node" in found.problem.found
     assert found.problem.todo.startswith("use a claim that is bound to a volume which all nodes reach")
     other = tfjob("other")
     (waits,) = told(4, group(other, phase="Running"), *(member(other, n, on=f"n{n + 1}") for n in range(2))).findings
@@ -121,4 +122,4 @@ def test_roles_that_share_a_claim_go_to_one_node_together() -> None:
     around = claim("Pending", storageClassName="fast"), storage_class("WaitForFirstConsumer")
     (found,) = explained(job, group(job, 5), *around).findings
     assert found.reason == "GangNeverFits"
-    assert "for 4 once" in found.problem.found
+    assert "and for 4 once all other pods have ended" in found.problem.found

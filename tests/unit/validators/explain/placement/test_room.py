@@ -83,8 +83,8 @@ def test_the_whole_gang_needs_room_at_the_same_time() -> None:
     answer = waiting(None, node("a", cpu="2"), node("b", cpu="1"), workers=4)
     assert reasons(answer) == ["GangNeverFits"]
     found = answer.findings[0].problem
-    assert "3 of the 4" in found.found
-    assert "4 cpu, 3 free" in found.found
+    assert "room for 3 of the 4 pods that must be placed together" in found.found
+    assert "They request 4 cpu, 3 free, on the 2 of 2 nodes" in found.found
     assert reasons(waiting(None, node("a", cpu="3"), node("b", cpu="1"), workers=4)) == ["Unexplained"]
 
 
@@ -119,7 +119,7 @@ def test_pods_that_are_held_back_are_judged_by_their_template() -> None:
     job = tfjob(workers=3, cpu="5")
     answer = explained(job, group(job, 3))
     assert reasons(answer) == ["NoNodeFitsNever"]
-    assert "3 pods of" in answer.findings[0].problem.found
+    assert "3 pods of Worker: none of 2 nodes" in answer.findings[0].problem.found
 
 
 def test_a_gang_may_begin_without_the_pods_that_fit_nowhere() -> None:
@@ -171,7 +171,7 @@ def test_pods_that_do_not_exist_yet_are_kept_apart_from_those_of_their_role_that
     answer = explained(job, group(job, 4, phase="Inqueue"), *there)
     assert "GangNeverFits" in reasons(answer)
     found = next(item for item in answer.findings if item.reason == "GangNeverFits")
-    assert "for 2 once" in found.problem.found
+    assert "for 2 once all other pods have ended" in found.problem.found
 
 
 def test_pod_affinity_wants_company_unless_it_is_the_first_of_its_kind() -> None:
@@ -217,13 +217,14 @@ def test_a_gpu_node_that_is_full_is_nearer_than_nodes_without_gpus() -> None:
     gpu = node("gpu", allocatable={GPU: "4"})
     answer = explained(job, group(job, 1, phase="Inqueue"), pod, busy, gpu)
     assert reasons(answer) == ["NoNodeFits"]
+    assert answer.findings[0].problem.todo == "free the missing resource, wait until other pods end, or add a node."
 
 
 def test_a_node_that_is_full_of_pods_takes_no_more() -> None:
     answer = waiting(None, node("a", allocatable={"pods": "1"}), node("b", allocatable={"pods": "1"}), workers=3)
     assert reasons(answer) == ["GangNeverFits"]
     found = answer.findings[0]
-    assert "3 pods, 2 free" in found.problem.found
+    assert "They request 3 pods, 2 free, on the 2 of 2 nodes" in found.problem.found
     assert found.details[-1] == "a, b: 4 cpu, 1 pods free"
 
 
@@ -291,7 +292,7 @@ def test_pods_without_a_gang_are_not_told_to_start_together() -> None:
     pods = [member(job, n, cpu="4", spec={"schedulerName": "default-scheduler"}) for n in range(3)]
     answer = explained(job, *pods, without=["training-operator"])
     assert reasons(answer) == ["PodsNeverFit"]
-    assert "2 of the 3" in answer.findings[0].problem.found
+    assert "room for 2 of the 3 pods without a node" in answer.findings[0].problem.found
     assert "minMember" not in answer.findings[0].problem.needed
 
 
@@ -329,8 +330,8 @@ def test_a_gang_that_others_keep_from_starting_waits_and_one_that_never_fits_doe
     larger = tfjob(workers=5, cpu="2")
     (never,) = explained(larger, group(larger, 5), *crowd()).findings
     assert never.reason == "GangNeverFits"
-    assert "0 of the 5" in never.problem.found
-    assert "for 4 once" in never.problem.found
+    assert "room for 0 of the 5 pods" in never.problem.found
+    assert "and for 4 once all other pods have ended" in never.problem.found
     assert "wait" not in never.problem.todo
 
 
@@ -396,7 +397,7 @@ def test_nodes_without_the_label_that_pods_spread_over_take_none() -> None:
     job = spread("zone")
     (found,) = explained(job, group(job, 3)).findings
     assert found.reason == "NoNodeFitsSpreadKey"
-    assert "label zone," in found.problem.found
+    assert "lacks the label zone, over which topologySpreadConstraints spread" in found.problem.found
     assert found.problem.todo.startswith("label the nodes")
     assert reasons(explained(job, group(job, 3), *zones("a", "b"))) == ["Unexplained"]
     soft = spread("zone", whenUnsatisfiable="ScheduleAnyway")
@@ -412,8 +413,8 @@ def test_a_domain_without_room_keeps_the_others_from_taking_more() -> None:
     full = [node("n1", labels={"zone": "a"}), node("n2", cpu="0", labels={"zone": "b"})]
     (found,) = explained(job, group(job, 3), *full).findings
     assert found.reason == "GangNeverFits"
-    assert "1 of the 3" in found.problem.found
-    assert "topologySpreadConstraints on zone" in found.problem.found
+    assert "room for 1 of the 3 pods" in found.problem.found
+    assert "topologySpreadConstraints on zone keeps them apart" in found.problem.found
     assert reasons(explained(spread("zone", maxSkew=3), group(job, 3), *full)) == ["Unexplained"]
     missing = spread("zone", minDomains=3)
     assert reasons(explained(missing, group(missing, 3), *zones("a", "b"))) == ["GangNeverFits"]
@@ -445,7 +446,7 @@ def test_nodes_that_the_pods_do_not_tolerate_are_named_where_the_gang_would_fit_
     closed = [node(name, cpu="8", taints=[TAINT]) for name in ("b", "c")]
     (found,) = waiting(None, node("a", cpu="1970m"), *closed, workers=3).findings
     assert found.reason == "GangNeverFits"
-    assert "3 cpu, 1.9 free" in found.problem.found
+    assert "They request 3 cpu, 1.9 free, on the 1 of 3 nodes that accept such pods" in found.problem.found
     assert found.problem.todo.startswith("tolerate the taint in the pod template, or remove it from a node; or add ")
     assert "b, c: has the taint gpu=true:NoSchedule" in found.details
     (too_few,) = waiting(None, node("a", cpu="1"), *closed, workers=20).findings

@@ -30,7 +30,7 @@ def test_a_queue_that_is_not_open_takes_no_new_pods(state: str) -> None:
     job = tfjob()
     answer = explained(job, group(job), queue(state=state))
     assert reasons(answer) == [f"Queue{state}"]
-    assert "queues.scheduling.volcano.sh default" in answer.findings[0].changes[0]
+    assert "kubectl patch queues.scheduling.volcano.sh default" in answer.findings[0].changes[0]
 
 
 def test_the_admission_of_volcano_does_not_say_the_same_again() -> None:
@@ -67,7 +67,7 @@ def test_a_gang_larger_than_its_queue_never_starts() -> None:
     job = tfjob(workers=4)
     answer = explained(job, group(job, 4, cpu="4"), queue(capability={"cpu": "3"}))
     assert reasons(answer) == ["OverCapability"]
-    assert "0 of 3" in answer.findings[0].problem.found
+    assert "the gang requests 4, 0 of 3 in use" in answer.findings[0].problem.found
     assert "never starts" in answer.findings[0].problem.todo
 
 
@@ -120,7 +120,7 @@ def test_a_queue_above_holds_for_all_below_where_the_scheduler_heeds_it() -> Non
     asked = group(job, cpu="2", queue="a")
     answer = explained(job, asked, *around, *scheduler("v1.11.0", hierarchy=True))
     assert reasons(answer) == ["QueueFull"]
-    assert "queue org" in answer.findings[0].problem.found
+    assert "capability of queue org" in answer.findings[0].problem.found
     for deaf in (scheduler("v1.11.0", hierarchy=False), scheduler("v1.10.0", hierarchy=True)):
         assert "QueueFull" not in reasons(explained(job, asked, *around, *deaf))
 
@@ -130,7 +130,7 @@ def test_a_queue_with_others_below_it_places_nobody() -> None:
     asked = group(job, queue="org")
     answer = explained(job, asked, *tree(), *scheduler("v1.12.0", hierarchy=True))
     assert reasons(answer) == ["QueueNotLeaf"]
-    assert "queues, a, b" in answer.findings[0].problem.found
+    assert "has child queues, a, b" in answer.findings[0].problem.found
     assert "QueueNotLeaf" not in reasons(explained(job, asked, *tree()))
 
 
@@ -153,6 +153,6 @@ def test_room_that_is_kept_for_gangs_admitted_before() -> None:
     job, other = tfjob(), tfjob("other", workers=8)
     answer = explained(job, group(job, cpu="2"), group(other, 8, cpu="8", phase="Inqueue"))
     assert reasons(answer) == ["ReservedByOthers"]
-    assert "8 of 9.6" in answer.findings[0].problem.found
+    assert "8 of 9.6 are promised" in answer.findings[0].problem.found
     less = explained(job, group(job, cpu="2"), group(other, 7, cpu="7", phase="Inqueue"))
     assert reasons(less) == ["Unexplained"]

@@ -303,7 +303,7 @@ def asked(*objects: Object, server: str = "10.96.0.10") -> Outcome:
 def test_a_name_service_without_pods_is_said_to_be_scaled_down(server: str) -> None:
     outcome = asked(SERVING, coredns(0), server=server)
     assert (outcome.status, outcome.reason) == (Status.FAIL, "ScaledToZero")
-    assert "to 0 replicas" in outcome.message
+    assert "Deployment kube-system/coredns is scaled to 0 replicas" in outcome.message
     assert outcome.changes == ("kubectl scale -n kube-system deployment/coredns --replicas=2",)
 
 
@@ -322,13 +322,13 @@ def test_a_name_service_whose_pods_are_not_ready_follows_what_is_found_of_them()
 def test_an_address_that_no_service_has_is_named() -> None:
     outcome = asked()
     assert (outcome.status, outcome.reason) == (Status.FAIL, "NoDnsService")
-    assert "has 10.96.0.10" in outcome.message
+    assert "no Service has 10.96.0.10" in outcome.message
 
 
 def test_an_address_that_is_not_the_name_services_is_named() -> None:
     outcome = asked(SERVING, BACKED, coredns(1), server="10.96.0.99")
     assert (outcome.status, outcome.reason) == (Status.FAIL, "OtherDnsServer")
-    assert "Service kube-system/kube-dns" in outcome.message
+    assert "Service kube-system/kube-dns has the address 10.96.0.10" in outcome.message
 
 
 def test_with_ready_pods_the_log_says_why_nothing_is_found() -> None:

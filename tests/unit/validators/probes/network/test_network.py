@@ -107,8 +107,8 @@ def test_open_ways_pass_and_a_single_node_says_what_it_shows() -> None:
     both = [Way(client, "n1", through) for client in ("n1", "n2") for through in (False, True)]
     outcome = judged(*both, left_out={"gpu": "cordoned"})
     assert (outcome.status, [item.name for item in outcome.objects]) == (Status.PASS, ["n1", "n2"])
-    assert "1 node left" in outcome.message
-    assert "way within it" in judged(Way("n1", "n1", through=True)).message
+    assert "1 node left out" in outcome.message
+    assert "only the way within it" in judged(Way("n1", "n1", through=True)).message
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_open_ways_pass_and_a_single_node_says_what_it_shows() -> None:
 def test_a_shut_way_fails_and_says_whose_fault_it_is(ways: tuple[Way, ...], reason: str, told: str) -> None:
     outcome = judged(*ways, Way("n1", "n1", through=True))
     assert (outcome.status, outcome.reason) == (Status.FAIL, reason)
-    assert "1 of 2" in outcome.message
+    assert "1 of 2 pairs" in outcome.message
     assert told in outcome.message + outcome.todo
 
 

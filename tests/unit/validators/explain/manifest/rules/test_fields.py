@@ -64,8 +64,8 @@ def test_fields_that_the_schema_lacks_are_named_with_what_may_be_meant() -> None
     job["metadata"]["labels"] = {"any": "label"}
     (found,) = findings(job, schemas=SCHEMAS)
     assert found.reason == "UnknownField"
-    assert "2 fields that" in found.problem.found
-    assert "mean queue?" in found.problem.found
+    assert "2 fields that a TFJob of kubeflow.org/v1 does not have" in found.problem.found
+    assert "spec.runPolicy.schedulingPolicy.queu. Did you mean queue?" in found.problem.found
     assert found.details == ("spec.replica.",)
 
 

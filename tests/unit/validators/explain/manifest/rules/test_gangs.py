@@ -55,7 +55,7 @@ def test_a_bare_podgroup_counts_the_pods_of_all_files() -> None:
     assert reasons(group(3), replicas, pod("a")) == []
     (found,) = findings(group(4), replicas, pod("a"))
     assert (found.reason, found.blocks) == ("NotEnoughPods", False)
-    assert "and 3 pods" in found.problem.found
+    assert "minMember is 4, and 3 pods in these files name the PodGroup" in found.problem.found
 
 
 def test_pods_of_a_gang_without_requests_are_not_held_back() -> None:

@@ -17,9 +17,9 @@ CLASS = made("scheduling.k8s.io/v1", "PriorityClass", "high", namespace="")
 def test_a_kind_that_is_not_served_is_named_with_the_version_that_is() -> None:
     (found,) = findings(made("batch/v1beta1", "CronJob", "c", spec={"jobTemplate": {}}))
     assert found.reason == "KindNotServed"
-    assert "in batch/v1" in found.problem.found
+    assert "it serves CronJob in batch/v1" in found.problem.found
     (other,) = findings(made("kubeflow.org/v1", "TFJobs", "t"))
-    assert "mean TFJob?" in other.problem.found
+    assert "group kubeflow.org has no TFJobs. Did you mean TFJob?" in other.problem.found
     assert reasons(tfjob()) == []
 
 
@@ -88,7 +88,7 @@ def test_names_that_no_service_may_have_are_told_before_the_job_is_created() -> 
     long["metadata"]["name"] = "recommender-two-tower-retrieval-nightly-full-dataset-261127"
     (found,) = findings(long)
     assert (found.reason, found.blocks) == ("ServiceNameInvalid", True)
-    assert "68 characters" in found.problem.found
+    assert "it has 68 characters" in found.problem.found
     dotted, digit = tfjob(), tfjob()
     dotted["metadata"]["name"], digit["metadata"]["name"] = "finetune.v2", "7b-finetune"
     assert reasons(dotted) == ["ServiceNameInvalid"]
