@@ -88,7 +88,7 @@ def graph(
     index = _Index(by_ref, makers)
     rights = Rights(by_ref.values())
     for name, objects in parts.items():
-        before = _closure(name, requires)
+        before = closure(name, requires)
         own = [obj for part in before for obj in parts.get(part, ()) if obj["kind"] == CRD_KIND]
         for obj in objects:
             _add(obj, needs[Ref.of(obj)], index)
@@ -129,14 +129,15 @@ class _Index:
                     self.read[subject.get("namespace", "")].add(ref)
 
 
-def _closure(part: str, requires: Mapping[str, Collection[str]]) -> set[str]:
-    closure = {part}
+def closure(part: str, requires: Mapping[str, Collection[str]]) -> set[str]:
+    """The component and all that it requires, directly or through others."""
+    found = {part}
     queue = [part]
     while queue:
-        new = set(requires.get(queue.pop(), ())) - closure
-        closure |= new
+        new = set(requires.get(queue.pop(), ())) - found
+        found |= new
         queue += new
-    return closure
+    return found
 
 
 def _add(obj: Object, needs: Needs, index: _Index) -> None:

@@ -113,11 +113,11 @@ def learn_kinds(cluster: Cluster, versions: Iterable[str]) -> Kinds:
         ApiError: the API server does not answer.
     """
     wanted = set(versions)
-    told = cluster.all_kinds() if len(wanted) > _FEW else None
-    asked = sorted(wanted if told is None else (version for version in wanted if "/" not in version))
+    listed = cluster.all_kinds() if len(wanted) > _FEW else None
+    asked = sorted(wanted if listed is None else (version for version in wanted if "/" not in version))
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="discover") as pool:
         kinds: dict[str, Mapping[str, Resource]] = dict(zip(asked, pool.map(cluster.kinds, asked), strict=True))
-    return {version: kinds[version] if version in kinds else (told or {}).get(version, {}) for version in wanted}
+    return {version: kinds[version] if version in kinds else (listed or {}).get(version, {}) for version in wanted}
 
 
 def _live(cluster: Cluster, refs: Sequence[Ref], deadline: Deadline) -> Iterator[Object]:

@@ -28,11 +28,11 @@ def _components() -> Iterator[tuple[str, Component]]:
 
 def _by_value(found: Iterable[tuple[K, V, str]]) -> dict[K, dict[V, tuple[str, ...]]]:
     """By place and value: the releases that have it there."""
-    told: dict[K, dict[V, tuple[str, ...]]] = {}
+    by_place: dict[K, dict[V, tuple[str, ...]]] = {}
     for place, value, release in found:
-        values = told.setdefault(place, {})
+        values = by_place.setdefault(place, {})
         values[value] = (*values.get(value, ()), release)
-    return told
+    return by_place
 
 
 @cached

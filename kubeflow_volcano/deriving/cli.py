@@ -41,7 +41,7 @@ class _Entry(NamedTuple):
     derived: Mapping[str, Any]
     judged: Mapping[str, Any]
     like: str
-    told: Sequence[str]
+    changes: Sequence[str]
 
 
 def main(arguments: Sequence[str], program: str = "kubeflow-volcano catalog") -> int:
@@ -82,13 +82,13 @@ def _write(entry: _Entry, catalog: Path | None) -> None:
     else:
         write_file(path, text)
         data.read(path, data.FOLDERS[entry.folder], str(path))
-    sys.stderr.writelines(f"{line}\n" for line in _told(entry, path, read_yaml(judged) or {}))
+    sys.stderr.writelines(f"{line}\n" for line in _report(entry, path, read_yaml(judged) or {}))
 
 
-def _told(entry: _Entry, path: Path | None, judged: Mapping[str, Any]) -> Iterator[str]:
+def _report(entry: _Entry, path: Path | None, judged: Mapping[str, Any]) -> Iterator[str]:
     yield f"{entry.folder}/{entry.version}: derived{f', in {path}' if path else ''}."
     yield f"Compared with {entry.like}:"
-    yield from (f"  {line}" for line in entry.told or ["the same"])
+    yield from (f"  {line}" for line in entry.changes or ["the same"])
     yield "To be judged by a person:"
     yield from (f"  {name}: {_short(value)}" for name, value in judged.items())
 
@@ -113,10 +113,10 @@ def _of_manifest(asked: argparse.Namespace) -> _Entry:
     version = derived["version"]
     like = _like(kind.folder, asked.like, version)
     model = data.load(f"{kind.folder}/{like}")
-    told = changed(derived, model)
+    changes = changed(derived, model)
     if derived["address"] is None:
-        told.append(f"address: none, as the images are not upstream's; set {kind.folder}_source to the manifest")
-    return _Entry(kind.folder, version, derived, {name: model.get(name) for name in _JUDGED}, like, told)
+        changes.append(f"address: none, as the images are not upstream's; set {kind.folder}_source to the manifest")
+    return _Entry(kind.folder, version, derived, {name: model.get(name) for name in _JUDGED}, like, changes)
 
 
 def _of_release(asked: argparse.Namespace) -> _Entry:

@@ -230,10 +230,13 @@ def derive_release(root: Path, like: str, objects: Mapping[str, Sequence[Object]
         "components": [{"name": names[path], "path": path, **of} for path, of in facts.items()],
     }
     wanted = needs({names[path]: found for path, found in objects.items()})
+    required = {
+        name: {part.name for part in read.components(model, [name])} for name in wanted.keys() & model.components
+    }
     missing = {
         name: lacking
         for name, found in wanted.items()
-        if (lacking := [need for need in found if need not in _requirements(model.components, name)])
+        if (lacking := [need for need in found if need not in required.get(name, ())])
     }
     gone = [part.name for part in known if part.name not in by_name]
     return Derived(record, names, [names[path] for path in new], gone, versions, missing, content_sum(root))
@@ -337,19 +340,6 @@ def needs(parts: Mapping[str, Sequence[Object]]) -> dict[str, list[str]]:
     return found
 
 
-def _requirements(components: Mapping[str, Component], name: str) -> set[str]:
-    """All that a component requires, and what that requires."""
-    found: set[str] = set()
-    open_ = [name]
-    while open_:
-        part = components.get(open_.pop())
-        for need in part.requires if part else ():
-            if need not in found:
-                found.add(need)
-                open_.append(need)
-    return found
-
-
 def wanted_paths(root: Path, like: str) -> list[str]:
     """Upstream's example, and what the release `like` has beside it, where the tree has it, too."""
     known = [*read.load_release(like).components.values()]
@@ -383,8 +373,8 @@ def judgement(found: Derived, version: str, like: str, remotes: Remotes) -> dict
         ],
         "components": [_judged(name, old.get(name), found, names) for name in names],
     }
-    told = {**dict.fromkeys(_ORDER), **model, **changes}
-    return {key: value for key, value in told.items() if value or key in model}
+    entry = {**dict.fromkeys(_ORDER), **model, **changes}
+    return {key: value for key, value in entry.items() if value or key in model}
 
 
 def _judged(name: str, old: Record | None, found: Derived, names: Sequence[str]) -> dict[str, Any]:

@@ -70,12 +70,12 @@ class ActionModule(Action):
             values[host], problems = _evaluated(self.variables_of(host))
             for problem in problems:
                 broken.setdefault(problem, []).append(host)
-        told = [
+        of_hosts = [
             Problem(f"on {few(hosts)}: {problem.found}", problem.needed, problem.todo)
             for problem, hosts in broken.items()
             if problem not in known
         ]
-        return values, [*told, *validate_hosts(cluster, values), *validate_node_paths(cluster, values)]
+        return values, [*of_hosts, *validate_hosts(cluster, values), *validate_node_paths(cluster, values)]
 
 
 def _evaluated(variables: Variables) -> tuple[dict[str, Any], list[Problem]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from tests.cases.case import Answer, Look
 from tests.integration.breaking import made, patched
 from tests.integration.injecting import injecting
 from tests.integration.remedies import CONFIGURATION
-from tests.waiting import until
+from tests.waiting import at_last, until
 
 _SECONDS, _SECONDS_OF_OPEN = 90.0, 20.0
 """So long a scheduler and controllers have to say what they think of a job, and the pods of other tests to go."""
@@ -34,12 +33,16 @@ _ASKED: Object = {
 
 def asked(look: Look, cluster: Cluster, kubeconfig: Path) -> Answer:
     """The right answer as soon as the product gives it, else the last one."""
+    answers: list[Answer] = []
+
+    def missed() -> list[str]:
+        answers.append(_ask(look, kubeconfig))
+        return look.right.missed_by(answers[-1])
+
     with _planted(look, cluster):
         seconds = _SECONDS_OF_OPEN if look.open else _SECONDS
-        end = time.monotonic() + (seconds if look.way == "job" else 0)
-        while look.right.missed_by(answer := _ask(look, kubeconfig)) and time.monotonic() < end:
-            time.sleep(1)
-        return answer
+        at_last(missed, list[str](), seconds if look.way == "job" else 0, every=1)
+        return answers[-1]
 
 
 def _ask(look: Look, kubeconfig: Path) -> Answer:

@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils import containerd, kernel, kubelet, network
 from kubeflow_volcano.apply import replace
-from kubeflow_volcano.catalog.symptoms.logs import telling_line
+from kubeflow_volcano.catalog.symptoms.logs import last_words
 from kubeflow_volcano.catalog.symptoms.read import PLACES, recognise
 from kubeflow_volcano.cluster import addresses
 from kubeflow_volcano.retries import retry_after_seconds
@@ -48,8 +48,8 @@ READERS: dict[str, tuple[Callable[[str], Any], str, str]] = {
         )
         for place in PLACES
     },
-    "logs, frames": (telling_line, "", "main.main()(0x1, {0x2, 0x3}, "),
-    "logs, lines": (telling_line, "", "error: cannot connect\n"),
+    "logs, frames": (last_words, "", "main.main()(0x1, {0x2, 0x3}, "),
+    "logs, lines": (last_words, "", "error: cannot connect\n"),
     "settings of a daemon": (kubelet.settings_of, "a: b", " "),
     "containerd's settings": (lambda text: list(containerd.toml_pairs(f"{text}b")), "a = ", " "),
     "a unit's environment": (lambda text: list(network._unit_environment(text)), "", "\n"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from kubeflow_volcano.catalog.symptoms.logs import symptom_of_log, telling_line
+from kubeflow_volcano.catalog.symptoms.logs import last_words
 from kubeflow_volcano.catalog.symptoms.read import recognise
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions, has_ended
 from kubeflow_volcano.cluster.readiness import State, assess_pod
@@ -110,9 +110,9 @@ def _ended(pod: Object, notes: PodNotes) -> Finding | None:
 def _fails(pod: Object, status: Object, end: Object, notes: PodNotes, kind: str = "") -> Finding:
     """A container that ends with an error, with what its log says and what is known of that."""
     text = f"{end.get('reason', '')}, exit code {end['exitCode']}"
-    known = symptom_of_log(notes.log) or recognise(text, "exit")
+    line, of_log = last_words(notes.log)
+    known = of_log or recognise(text, "exit")
     cause = f" Cause: {known.cause}." if known else ""
-    line = telling_line(notes.log)
     lines = notes.log.strip().splitlines()[-_MOST:]
     return finding(
         "InitContainerFails" if kind else "ContainerFails",

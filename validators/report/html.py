@@ -35,6 +35,7 @@ from kubeflow_volcano.validators.report.summary import (
     counts,
     findings,
     gpus,
+    name_of,
     number_of_nodes,
     rollout,
     said,
@@ -182,7 +183,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"marks": MARKS, "say": say, "counted": counted, "anchor": anchor}
+    environment.globals |= {"marks": MARKS, "say": say, "counted": counted, "anchor": anchor, "name_of": name_of}
     environment.filters |= {
         "counts": counts,
         "skip_reasons": skip_reasons,

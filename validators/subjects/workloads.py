@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from kubeflow_volcano.catalog.symptoms.logs import symptom_of_log, telling_line
+from kubeflow_volcano.catalog.symptoms.logs import last_words
 from kubeflow_volcano.catalog.symptoms.read import recognise
 from kubeflow_volcano.cluster.admission.pod_security import ENFORCE, needed_level, violated
 from kubeflow_volcano.cluster.objects import Object, Ref
@@ -162,10 +162,10 @@ def _job(obj: Object, issue: Issue, causes: Sequence[Issue], facts: Facts) -> Is
     young = not failed and age(obj, facts) < facts.timing.grace_seconds
     status = Status.FAIL if expected and not young else Status.WARN
     log = _log_of(issue.ref, facts)
-    known = symptom_of_log(log)
+    line, known = last_words(log)
     cause = known.todo if known else "read the log of its pod, and correct the cause."
     todo = f"{cause} Then delete the Job and apply it again."
-    message = f"{issue.message} Its log says: {telling_line(log)}" if log.strip() else issue.message
+    message = f"{issue.message} Its log says: {line}" if log.strip() else issue.message
     if known:
         message = f"{message.removesuffix('.')}. Cause: {known.cause}."
     issue = replace(issue, status=status, because=because, todo=todo, evidence=log, message=message)

@@ -33,15 +33,15 @@ _TROUBLE = re.compile(
 )
 
 
-def telling_line(log: str) -> str:
-    """The line that says most of why the program ended; empty for an empty log.
+def last_words(log: str) -> tuple[str, Symptom | None]:
+    """The line that says most of why the program ended, and the symptom that it shows; empty for an empty log.
 
-    The line of a symptom that is known, the last one of a program that gives up (panic, fatal, an exception), the last
-    one about trouble, the last one that is no frame of a stack, or the last one.
+    The line of a symptom that is known, else the last one of a program that gives up (panic, fatal, an exception), the
+    last one about trouble, the last one that is no frame of a stack, or the last one.
     """
-    found = _found(log)
-    if found:
-        return found[1]
+    if found := _found(log):
+        symptom, line = found
+        return line, symptom
     lines = [line for line in map(str.strip, log.splitlines()) if line]
     plain = [line for line in lines if not _FRAME.match(line)]
     for chosen in (
@@ -51,14 +51,8 @@ def telling_line(log: str) -> str:
         lines,
     ):
         if chosen:
-            return chosen[-1][:_MOST_CHARACTERS]
-    return ""
-
-
-def symptom_of_log(log: str) -> Symptom | None:
-    """The symptom that a line of the log shows, None if none of them is known."""
-    found = _found(log)
-    return found[0] if found else None
+            return chosen[-1][:_MOST_CHARACTERS], None
+    return "", None
 
 
 def _found(log: str) -> tuple[Symptom, str] | None:

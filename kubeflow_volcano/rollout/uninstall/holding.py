@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from kubeflow_volcano.apply.graph import closure
 from kubeflow_volcano.apply.removing.order import Wave
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.cluster.objects import Ref
@@ -26,10 +27,6 @@ def waiting_for(
     groups = {ref.group for ref in held}
     needed = {component[ref] for ref in held}
     needed |= {name for name, part in brought.items() if groups & {crd.partition(".")[2] for crd in part.crds}}
-    waiting = list(needed)
-    while waiting:
-        part = brought.get(waiting.pop())
-        more = {need for need in (part.requires if part else ()) if need not in needed}
-        needed |= more
-        waiting += more
-    return {ref for ref in later if component[ref] in {*needed, ""}}
+    requires = {name: part.requires for name, part in brought.items()}
+    stay = {"", *(name for part in needed for name in closure(part, requires))}
+    return {ref for ref in later if component[ref] in stay}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubeflow_volcano.catalog.symptoms.logs import symptom_of_log, telling_line
+from kubeflow_volcano.catalog.symptoms.logs import last_words
 
 KLOG = """I1128 09:00:00.000001       1 server.go:60] starting
 F1128 09:00:01.000001       1 main.go:98] the frobnicator is upside down
@@ -67,5 +67,4 @@ exit status 2
     ids=["klog", "glog", "zap", "python", "java", "panic", "quiet", "trouble", "empty"],
 )
 def test_the_line_that_says_why(log: str, line: str) -> None:
-    assert telling_line(log) == line
-    assert symptom_of_log(log) is None
+    assert last_words(log) == (line, None)
