@@ -9,7 +9,7 @@ import secrets
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ from kubeflow_volcano.validators.core.results import Verdict
 from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.reading.permissions import allowed
 from kubeflow_volcano.validators.run.runner import Options, validate
-from tests.integration.breaking import STATIC, bad, judge, leftovers, made, patched, pods_of, settle, turned_off, vanish
+from tests.integration.breaking import STATIC, bad, judge, leftovers, made, patched, pods_of, settle, turned_off
 from tests.places import ROOT
 from tests.waiting import until
 
@@ -266,9 +266,9 @@ def test_a_pod_that_crashes_is_c7s_with_its_last_words(kubeconfig: Path, cluster
 
 
 @contextlib.contextmanager
-def caller(cluster: Cluster, kubeconfig: Path, directory: Path, *rules: Object, name: str = "") -> Iterator[Path]:
+def caller(cluster: Cluster, kubeconfig: Path, directory: Path, *rules: Object) -> Iterator[Path]:
     """Kubeconfig of a service account with these rules and no others, once the API server knows of them."""
-    name = name or f"kfv-test-{secrets.token_hex(4)}"
+    name = f"kfv-test-{secrets.token_hex(4)}"
     meta = {"name": name}
     subject = {"kind": "ServiceAccount", "name": name, "namespace": "default"}
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
@@ -295,11 +295,11 @@ def caller(cluster: Cluster, kubeconfig: Path, directory: Path, *rules: Object, 
             cluster.delete(Ref.of(item), uid=item["metadata"]["uid"])
 
 
-def granted(kubeconfig: Path, *rules: Object, namespace: str = "") -> None:
+def granted(kubeconfig: Path, *rules: Object) -> None:
     """Wait until the authorizer knows a role with these rules."""
     if rules:
         last = rules[-1]
-        rule = Rule(last["verbs"][-1], last["apiGroups"][-1], last["resources"][-1], namespace)
+        rule = Rule(last["verbs"][-1], last["apiGroups"][-1], last["resources"][-1])
         who = Cluster.connect(kubeconfig)
         until(lambda: allowed(who, [rule])[rule])
 
@@ -353,53 +353,6 @@ def test_a_caller_who_may_not_read_pods_cannot_judge_what_needs_them_and_only_th
     assert int(report.exit_code) == 3
     (pods,) = [item.outcome for item in report.results if item.check.id == "C6"]
     assert (pods.reason, "pods" in pods.message) == ("Forbidden", True)
-
-
-@pytest.mark.long
-@healing
-def test_a_role_in_one_namespace_is_enough_for_gang_probes(kubeconfig: Path, cluster: Cluster, tmp_path: Path) -> None:
-    """Reading everywhere, acting in `--probe-namespace` alone; that namespace is there afterwards, and empty."""
-    wanted = [item for item in CHECKS if item.id in {"G5", "H1"}]
-    rules = {rule for item in wanted for rule in item.rules if rule.resource != "namespaces"}
-    acting = {rule for rule in rules if rule.verb in {"create", "delete", "patch"}}
-    space = cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kfv-test-probes"}})
-    rbac = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "metadata": {"name": "probes", "namespace": "kfv-test-probes"},
-    }
-    name = f"kfv-test-{secrets.token_hex(4)}"
-    subject = {"kind": "ServiceAccount", "name": name, "namespace": "default"}
-    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "probes"}
-    try:
-        cluster.create(rbac | {"kind": "Role", "rules": role_rules(acting)})
-        cluster.create(rbac | {"kind": "RoleBinding", "roleRef": role, "subjects": [subject]})
-        with caller(cluster, kubeconfig, tmp_path, *role_rules(rules - acting), name=name) as path:
-            granted(path, *role_rules(acting), namespace="kfv-test-probes")
-            options = Options(path, select=("G5", "gang"), probe_namespace="kfv-test-probes", report_dir=None)
-            report = validate(options, silent)
-        assert {item.check.id: item.outcome.message for item in report.results if item.outcome.status != "pass"} == {}
-        assert cluster.list("v1", "Pod", namespace="kfv-test-probes").items == ()
-        assert cluster.get(Ref.of(space)) is not None
-    finally:
-        vanish(cluster, space)
-
-
-def role_rules(rules: Iterable[Rule]) -> list[Object]:
-    return [{"apiGroups": [rule.group], "resources": [rule.resource], "verbs": [rule.verb]} for rule in rules]
-
-
-@pytest.mark.long
-@healing
-def test_the_rights_that_the_checks_declare_are_all_that_is_needed(
-    kubeconfig: Path, cluster: Cluster, tmp_path: Path
-) -> None:
-    """Those of checks on components that nobody expects are not."""
-    rules = {rule for item in CHECKS if item.component != "trainer" for rule in item.rules}
-    with caller(cluster, kubeconfig, tmp_path, *role_rules(rules)) as path:
-        report = validate(Options(path, stability_seconds=1, report_dir=tmp_path / "reports"), silent)
-    found = {item.check.id: (str(item.outcome.status), item.outcome.message) for item in report.results}
-    assert {id_: message for id_, (status, message) in found.items() if status not in {"pass", "skip"}} == {}
-    assert (int(report.exit_code), report.summary.coverage) == (0, 1.0)
 
 
 @pytest.mark.fault(21)
