@@ -30,7 +30,7 @@ from kubeflow_volcano.rollout.patches.namespaces import refused_namespaces
 from kubeflow_volcano.rollout.patches.operator_memory import keep_higher_limit
 from kubeflow_volcano.rollout.patches.pods.pull_secrets import with_pull_secrets
 from kubeflow_volcano.rollout.people.by_hand import undeclared
-from kubeflow_volcano.rollout.people.teams import unmet_teams
+from kubeflow_volcano.rollout.people.teams import unmet_teams, without_defaults_of_others
 from kubeflow_volcano.rollout.queues.reconcile import validate_queues
 from kubeflow_volcano.rollout.requirements.claims import unmet_claims
 from kubeflow_volcano.rollout.requirements.cluster_domain import unmet_domain
@@ -39,6 +39,7 @@ from kubeflow_volcano.rollout.requirements.pod_security import refused_pods
 from kubeflow_volcano.rollout.scope import Scope
 from kubeflow_volcano.rollout.settings.ceded import validate_ceded
 from kubeflow_volcano.rollout.settings.kubernetes_range import require_kubernetes
+from kubeflow_volcano.rollout.settings.people.profiles import PROFILES
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.state.store import NAMESPACE
 from kubeflow_volcano.rollout.storage import default_class as storage
@@ -121,6 +122,9 @@ def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, 
         for part in scope.parts:
             keep_higher_limit(cluster, planned.parts[part.name], COMPONENT, part.version)
         parts = _parts(cluster, scope, planned, brought, check=check)
+        if PROFILES in parts:
+            of_teams = without_defaults_of_others(cluster, parts[PROFILES], settings.profiles, progress)
+            parts = {**parts, PROFILES: of_teams}
         if settings.added and _is_whole(settings, scope):
             parts = {**parts, **_added(cluster, parts, settings)}
         return Prepared(settings, scope, planned, parts, brought)

@@ -26,6 +26,7 @@ from kubeflow_volcano.rollout.gang.replicas import delete_unused_companions
 from kubeflow_volcano.rollout.gang.wiring import OPERATORS, operator_deployment, restart_older_operators
 from kubeflow_volcano.rollout.hints import HINTS
 from kubeflow_volcano.rollout.patches.volcano import OPTIONAL_WEBHOOKS
+from kubeflow_volcano.rollout.people.logins import let_accounts_sign_in
 from kubeflow_volcano.rollout.people.teams import MAKERS
 from kubeflow_volcano.rollout.prepare import Prepared, prepare
 from kubeflow_volcano.rollout.queues.reconcile import reconcile_queues, record_created_queues
@@ -135,7 +136,7 @@ def _apply(engine: Engine, prepared: Prepared) -> StaleObjects:
 
 
 def _finish(engine: Engine, prepared: Prepared) -> None:
-    """Last steps, which manifests cannot express: delete companions, reconcile queues, restart operators.
+    """Last steps, which manifests cannot express: companions, queues, accounts in profiles, operators' restarts.
 
     Each leaves out what depends on an object that failed.
     """
@@ -145,6 +146,7 @@ def _finish(engine: Engine, prepared: Prepared) -> None:
     )
     if VOLCANO.name in engine.parts:
         _queues(engine, settings)
+    let_accounts_sign_in(engine, [obj for obj in objects if engine.is_sent(Ref.of(obj))])
     operators = [part for part in prepared.scope.parts if part.name in OPERATORS]
     declared = [(part, operator_deployment(part, prepared.desired.parts[part.name])) for part in operators]
     unready = engine.result().unready
@@ -217,7 +219,11 @@ def engine_for(
         optional_webhooks=OPTIONAL_WEBHOOKS,
         makers=MAKERS,
         titles={part.name: f"{part.title} {part.version}" for part in components},
-        planned_namespaces={NAMESPACE, *(name for part in everything for name in part.namespaces)},
+        planned_namespaces={
+            NAMESPACE,
+            settings.user.namespace,
+            *(name for part in everything for name in part.namespaces),
+        },
         ceded=lambda obj: ceded_of(settings.ceded, obj),
         planned_groups={name.partition(".")[2] for part in everything for name in part.crds},
         adopted=settings.adopted,

@@ -21,6 +21,7 @@ from kubeflow_volcano.rollout.patches.operator_memory import raise_limit
 from kubeflow_volcano.rollout.patches.volcano import configure_scheduling, scope_pod_webhooks
 from kubeflow_volcano.rollout.people.connectors import add_connectors
 from kubeflow_volcano.rollout.people.issuer import follow_issuer
+from kubeflow_volcano.rollout.people.logins import add_logins
 from kubeflow_volcano.rollout.people.teams import add_teams, allow_reading_queues
 from kubeflow_volcano.rollout.settings.access import AccessSettings
 from kubeflow_volcano.rollout.settings.matrix import require_operator
@@ -123,6 +124,11 @@ def _storage(objects: Sequence[Object], settings: Settings) -> None:
 
 def _teams(objects: list[Object], settings: Settings) -> None:
     add_teams(objects, settings.profiles)
+    add_logins(objects, [item.name for item in settings.profiles], settings.credentials)
+
+
+def _first_logins(objects: list[Object], settings: Settings) -> None:
+    add_logins(objects, [settings.user.namespace], settings.credentials)
 
 
 def _connectors(objects: list[Object], settings: Settings) -> None:
@@ -158,7 +164,7 @@ _PATCHES: dict[str, tuple[_Patch, ...]] = {
     "dex": (_with_account(dex), _connectors),
     "oauth2-proxy": (_with_account(relying_party), _of_access(session_cookie), _issuer),
     "oidc-authservice": (_with_account(relying_party), _issuer),
-    "user-namespace": (_with_account(first_profile),),
+    "user-namespace": (_with_account(first_profile), _first_logins),
     "profiles": (_teams,),
     "istio": (_of_access(publish),),
     "istio-namespace": (_of_access(admit_traffic),),

@@ -15,16 +15,21 @@ from kubeflow_volcano.catalog.schedulers import reads_queue_of_namespace
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, named
 from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.account.stored import validate_owner
 from kubeflow_volcano.rollout.queues.view import QUEUE_OF_NAMESPACE, list_queues
 from kubeflow_volcano.rollout.settings.people.profiles import (
     PROFILES,
     Contributor,
     Profile,
+    container_defaults_of,
     priority_class_of,
     queue_of,
 )
 from kubeflow_volcano.rollout.settings.volcano import quantities
+
+DEFAULTS = "container-defaults"
+"""Name of the LimitRange in the namespace of a profile."""
 
 MAKERS = frozenset({("kubeflow.org", "Profile")})
 """Kinds whose controllers make a namespace with the name of the object."""
@@ -36,7 +41,7 @@ _GATEWAY, _PIPELINES = "ISTIO_INGRESS_GATEWAY_PRINCIPAL", "KFP_UI_PRINCIPAL"
 
 
 def add_teams(objects: list[Object], profiles: Sequence[Profile]) -> None:
-    """Append the profiles of the inventory with their contributors, quotas, queues and priority classes.
+    """Append the profiles of the inventory with all that is in their namespaces, and their priority classes.
 
     Raises:
         InvalidInput: the manifests do not say by which header users are known.
@@ -48,8 +53,40 @@ def add_teams(objects: list[Object], profiles: Sequence[Profile]) -> None:
         if item.priority_class is not None:
             objects.append(_priority_class(item))
         objects += [_profile(item), _namespace(item)]
+        if defaults := container_defaults_of(item):
+            objects.append(_limit_range(item.name, defaults))
         for contributor in item.contributors:
             objects += [_role_binding(item, contributor), _policy(item, contributor, known)]
+
+
+def without_defaults_of_others(
+    cluster: Cluster, objects: Sequence[Object], profiles: Iterable[Profile], progress: Progress
+) -> tuple[Object, ...]:
+    """The objects without a LimitRange that follows from a quota, where one of others gives defaults already.
+
+    Of two, the API server takes whichever it meets first.
+
+    Raises:
+        ApiError: the API server refuses a question.
+    """
+    derived = {item.name for item in profiles if item.container_defaults is None}
+    kept = []
+    for obj in objects:
+        namespace = obj["metadata"].get("namespace", "")
+        if obj["kind"] == "LimitRange" and namespace in derived and (theirs := _ranges_of_others(cluster, namespace)):
+            progress(f"note: containers in {namespace} get the defaults of LimitRange {', '.join(theirs)}")
+        else:
+            kept.append(obj)
+    return tuple(kept)
+
+
+def _ranges_of_others(cluster: Cluster, namespace: str) -> list[str]:
+    return sorted(
+        live["metadata"]["name"]
+        for live in cluster.list("v1", "LimitRange", namespace=namespace).items
+        if live["metadata"]["name"] != DEFAULTS
+        and any(item.get("default") or item.get("defaultRequest") for item in live["spec"].get("limits") or ())
+    )
 
 
 def allow_reading_queues(objects: Sequence[Object], profiles: Iterable[Profile], version: str) -> None:
@@ -113,6 +150,13 @@ def _namespace(item: Profile) -> Object:
     if queue := queue_of(item):
         annotations[QUEUE_OF_NAMESPACE] = queue
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": item.name, "annotations": annotations}}
+
+
+def _limit_range(namespace: str, defaults: Mapping[str, Mapping[str, str]]) -> Object:
+    names = {"requests": "defaultRequest", "limits": "default"}
+    item = {"type": "Container", **{names[side]: dict(amounts) for side, amounts in defaults.items()}}
+    meta = {"name": DEFAULTS, "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "LimitRange", "metadata": meta, "spec": {"limits": [item]}}
 
 
 def _role_binding(item: Profile, contributor: Contributor) -> Object:

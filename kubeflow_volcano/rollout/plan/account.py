@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object, Ref
@@ -12,13 +12,19 @@ from kubeflow_volcano.rollout.account.sign_in import decoded
 from kubeflow_volcano.rollout.account.stored import kubectl, reading_command, reads_account
 from kubeflow_volcano.rollout.plan.findings import Finding, Verdict
 from kubeflow_volcano.rollout.settings.people.connectors import public_issuer, redirect_uri
-from kubeflow_volcano.rollout.settings.people.profiles import gives_queues, priority_class_of, queue_advice, queue_of
+from kubeflow_volcano.rollout.settings.people.profiles import (
+    container_defaults_of,
+    counted_amounts,
+    gives_queues,
+    priority_class_of,
+    queue_advice,
+    queue_of,
+    refused_without,
+)
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.settings.volcano import quantities
 from kubeflow_volcano.text import counted
 
-_NEEDED = frozenset({"cpu", "memory"})
-"""Resources of which each pod has to say something where a quota counts them."""
 _SECRET_KEY = re.compile(r"(?i)pass|secret|token|key")
 
 
@@ -101,26 +107,39 @@ def judge_team_queues(settings: Settings) -> Iterator[Finding]:
 
 
 def judge_team_quotas(settings: Settings) -> Iterator[Finding]:
-    """Whether quotas of teams refuse pods that say nothing of what they count; nothing without such quotas.
-
-    Rule: Constraints of the pod evaluator, pkg/quota/v1/evaluator/core of Kubernetes.
-    """
-    counted_of = {
-        item.name: sorted({name.rpartition(".")[2] for name in item.quota if name.rpartition(".")[2] in _NEEDED})
-        for item in settings.profiles
-    }
-    for name, resources in counted_of.items():
-        if resources:
-            what = " and ".join(resources)
+    """What quotas of teams make of pods that say nothing of what they count; nothing without such quotas."""
+    title = "Quota of a team"
+    for item in settings.profiles:
+        if left := refused_without(item):
+            what = _amounts(left)
             yield Finding(
                 "team-quotas",
-                "Quota of a team",
+                title,
                 Verdict.WARN,
-                f"the quota of profile {name} counts {what}: the API server refuses pods there without requests for "
-                f"{what}, which notebooks have and steps of pipelines do not.",
-                needed=f"requests in every pod, or a LimitRange in namespace {name} that gives default ones.",
-                todo=f"create a LimitRange with defaultRequest for {what} in namespace {name}.",
+                f"the quota of profile {item.name} counts {what}: the API server refuses pods there without them, as "
+                "those of most pipelines.",
+                needed="them in every container, or a LimitRange that gives them: container_defaults.",
+                todo=f"remove container_defaults of {item.name}, for a LimitRange with all of them, or add them there.",
             )
+        elif counted_amounts(item):
+            made = container_defaults_of(item).items()
+            given = ", ".join(f"{side}.{name} {text}" for side, amounts in made for name, text in amounts.items())
+            found = f"containers in profile {item.name} that do not say what its quota counts get {given}."
+            yield Finding("team-quotas", title, Verdict.PASS, found)
+
+
+def judge_profile_logins(settings: Settings) -> Iterator[Finding]:
+    """Which logins at registries pods of users have; nothing without logins, or without profiles."""
+    if settings.credentials and {"profiles", "user-namespace"} & {part.name for part in settings.components}:
+        theirs = [item.registry for item in settings.credentials if item.profiles]
+        others = [item.registry for item in settings.credentials if not item.profiles]
+        found = [f"pods there sign in at {', '.join(theirs)}, and users may read it"] if theirs else []
+        found += [f"none at {', '.join(others)} without profiles: true in image_mirror_credentials"] if others else []
+        yield Finding("profile-logins", "Logins in namespaces of profiles", Verdict.PASS, f"{'; '.join(found)}.")
+
+
+def _amounts(named: Mapping[str, Iterable[str]]) -> str:
+    return " and ".join(f"{side} of {' and '.join(items)}" for side, items in named.items())
 
 
 def judge_account(settings: Settings) -> Finding:

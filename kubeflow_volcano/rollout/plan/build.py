@@ -23,6 +23,7 @@ from kubeflow_volcano.rollout.plan.account import (
     judge_account,
     judge_issuer,
     judge_owners,
+    judge_profile_logins,
     judge_published_secrets,
     judge_team_queues,
     judge_team_quotas,
@@ -156,6 +157,7 @@ def plan(settings: Settings, progress: Progress, nodes: Sequence[str] = ()) -> P
     if account_of(settings):
         findings += [judge_account(settings), *judge_issuer(settings)]
     findings += [*judge_owners(settings), *judge_team_queues(settings), *judge_team_quotas(settings)]
+    findings += judge_profile_logins(settings)
     findings.append(judge_published_secrets(objects, settings))
     return Plan(
         settings=settings,

@@ -33,6 +33,9 @@ _PLAIN = frozenset({"cpu", "memory", "ephemeral-storage"})
 """Resources that a ResourceQuota counts under their own name, too, which means their requests."""
 _QUALIFIED = re.compile(r"(requests\.[^/]+|count|[^/]+\.storageclass\.storage\.k8s\.io)/.+")
 """Names with a slash by which a ResourceQuota counts anything."""
+_SIDES = ("requests", "limits")
+_DEFAULTS = {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"cpu": "1", "memory": "1Gi"}}
+"""What containers get that say nothing of a resource which the quota counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +55,16 @@ class Contributor:
 class Profile:
     """A team: a profile and what is in its namespace, which has its name.
 
-    `quota` is `hard` of a ResourceQuota. `queue` has fields of a queue of Volcano, and `name` if it is not the
-    profile's; None leaves jobs in the queue default. `priority_class` likewise.
+    `quota` is `hard` of a ResourceQuota. `container_defaults` are requests and limits of containers that have none;
+    None follows from the quota. `queue` has fields of a queue of Volcano, and `name` if it is not the profile's; None
+    leaves jobs in the queue default. `priority_class` likewise.
     """
 
     name: str
     owner: str
     contributors: tuple[Contributor, ...] = ()
     quota: Mapping[str, Any] = field(default_factory=dict)
+    container_defaults: Mapping[str, Mapping[str, Any]] | None = None
     queue: Mapping[str, Any] | None = None
     priority_class: Mapping[str, Any] | None = None
 
@@ -72,6 +77,43 @@ def queue_of(profile: Profile) -> str:
 def priority_class_of(profile: Profile) -> str:
     """The name of its priority class; empty without one."""
     return "" if profile.priority_class is None else str(profile.priority_class.get("name", profile.name))
+
+
+def counted_amounts(profile: Profile) -> dict[str, frozenset[str]]:
+    """The resources of which a container has to name requests or limits, because the quota counts them.
+
+    Rule: Constraints of the pod evaluator, pkg/quota/v1/evaluator/core of Kubernetes.
+    """
+    names = {name if "." in name else f"requests.{name}" for name in profile.quota}
+    return {
+        side: found
+        for side, known in _DEFAULTS.items()
+        if (found := frozenset(item for item in known if f"{side}.{item}" in names))
+    }
+
+
+def container_defaults_of(profile: Profile) -> dict[str, dict[str, str]]:
+    """Requests and limits of containers that have none, without empty ones; a limit is a request, too, if none is.
+
+    Rule: SetDefaults_LimitRangeItem, pkg/apis/core/v1 of Kubernetes.
+    """
+    if profile.container_defaults is None:
+        given = {
+            side: {item: _DEFAULTS[side][item] for item in sorted(items)}
+            for side, items in counted_amounts(profile).items()
+        }
+    else:
+        given = {side: quantities(items) for side in _SIDES if (items := profile.container_defaults.get(side))}
+    if limits := given.get("limits"):
+        given["requests"] = {**limits, **given.get("requests", {})}
+    return given
+
+
+def refused_without(profile: Profile) -> dict[str, list[str]]:
+    """What each container has to name in this profile: counted by the quota, and without a default."""
+    made = container_defaults_of(profile)
+    left = {side: sorted(items - made.get(side, {}).keys()) for side, items in counted_amounts(profile).items()}
+    return {side: items for side, items in left.items() if items}
 
 
 def with_queues_of(
@@ -132,6 +174,7 @@ def validate_profiles(
     for item in profiles:
         yield from _validate_contributors(item)
         yield from _validate_quota(item)
+        yield from _validate_container_defaults(item)
     yield from _validate_priority_classes(profiles, scheduling)
     queued = [item for item in profiles if item.queue is not None]
     if queued and (problem := _no_volcano(queued, chosen, existing, gang_scheduler)):
@@ -178,6 +221,39 @@ def _validate_quota(item: Profile) -> Iterator[Problem]:
         yield Problem(
             f"kubeflow_profiles: the quota of {item.name} is negative for {name}.", "0 or more.", "correct it."
         )
+
+
+def _validate_container_defaults(item: Profile) -> Iterator[Problem]:
+    """Problems of what containers get: amounts that are none, and those that a LimitRange or the quota refuses.
+
+    Rule: validateLimitRange, pkg/apis/core/validation of Kubernetes.
+    """
+    where = f"kubeflow_profiles: container_defaults of {item.name}"
+    try:
+        made = {side: amounts(texts) for side, texts in container_defaults_of(item).items()}
+        quota = amounts(quantities(item.quota))
+    except ValueError as error:
+        if item.container_defaults is not None:
+            yield Problem(f"{where}: {str(error).rstrip('.')}.", 'quantities, such as "500m" and "1Gi".', "correct it.")
+        return
+    for name in sorted({name for given in made.values() for name, amount in given.items() if amount < 0}):
+        yield Problem(f"{where} are negative for {name}.", "0 or more.", "correct it.")
+    for side, given in made.items():
+        for name, amount in given.items():
+            most = quota.get(f"{side}.{name}", quota.get(name) if side == "requests" else None)
+            if amount >= 0 and item.container_defaults is not None and most is not None and amount > most:
+                yield Problem(
+                    f"{where} have {_text(amount)} {name} as {side}, and the quota is {_text(most)}.",
+                    "defaults that the quota admits: without, no pod that names none is ever created.",
+                    "lower the default, or raise the quota.",
+                )
+    for name, amount in made.get("limits", {}).items():
+        if (request := made["requests"][name]) > amount:
+            yield Problem(
+                f"{where} request {_text(request)} {name}, and limit it to {_text(amount)}.",
+                "requests of at most the limit.",
+                "lower the request, or raise the limit.",
+            )
 
 
 def _validate_priority_classes(profiles: Sequence[Profile], scheduling: SchedulingSettings) -> Iterator[Problem]:

@@ -18,11 +18,15 @@ _KEY_OF_DOCKER_HUB = "https://index.docker.io/v1/"
 
 @dataclass(frozen=True, slots=True)
 class RegistryLogin:
-    """User and password at a registry, which is host or host:port as in names of images."""
+    """User and password at a registry, which is host or host:port as in names of images.
+
+    `profiles`: whether the namespaces of profiles get it, where their users may read it.
+    """
 
     registry: str
     username: str
     password: str = field(repr=False)
+    profiles: bool = False
 
     @property
     def authorization(self) -> str:

@@ -10,7 +10,7 @@ import yaml
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.patches.table import patched
-from kubeflow_volcano.rollout.people.teams import add_teams, unmet_teams
+from kubeflow_volcano.rollout.people.teams import DEFAULTS, add_teams, unmet_teams, without_defaults_of_others
 from kubeflow_volcano.rollout.settings.settings import parse
 from tests.unit.releases import Upstream
 
@@ -43,6 +43,12 @@ GOLDEN = """\
   metadata:
     name: vision
     annotations: {owner: ada@example.org, scheduling.volcano.sh/queue-name: vision}
+- apiVersion: v1
+  kind: LimitRange
+  metadata: {name: container-defaults, namespace: vision}
+  spec:
+    limits:
+    - {type: Container, defaultRequest: {cpu: 100m}}
 - apiVersion: rbac.authorization.k8s.io/v1
   kind: RoleBinding
   metadata:
@@ -158,6 +164,61 @@ def test_manifests_without_the_header_are_refused() -> None:
     settings = parse({"kubeflow_profile": "full", "kubeflow_profiles": [PLAIN]})
     with pytest.raises(InvalidInput, match="by which header users are known"):
         add_teams([], settings.profiles)
+
+
+LIMITED = {**PLAIN, "quota": {"limits.memory": "8Gi", "requests.cpu": 4}}
+
+
+def ranges(*profiles: Any) -> list[Any]:
+    objects: list[Object] = [{"kind": "ConfigMap", "data": {"USERID_HEADER": "kubeflow-userid"}}]
+    add_teams(objects, parse({"kubeflow_profile": "full", "kubeflow_profiles": [*profiles]}).profiles)
+    return [obj["spec"]["limits"] for obj in objects if obj["kind"] == "LimitRange"]
+
+
+@pytest.mark.parametrize(
+    ("given", "made"),
+    [
+        ({}, {"defaultRequest": {"cpu": "100m", "memory": "1Gi"}, "default": {"memory": "1Gi"}}),
+        ({"container_defaults": {"requests": {"cpu": 1}}}, {"defaultRequest": {"cpu": "1"}}),
+        ({"container_defaults": {}}, None),
+        ({"quota": {"requests.nvidia.com/gpu": 4, "count/pods": 9}}, None),
+        (
+            {"container_defaults": {"requests": {"memory": "1Gi"}, "limits": {"memory": "2Gi"}}},
+            {"defaultRequest": {"memory": "1Gi"}, "default": {"memory": "2Gi"}},
+        ),
+    ],
+)
+def test_containers_get_what_the_quota_counts_or_what_is_declared(given: Any, made: Any) -> None:
+    assert ranges({**LIMITED, **given}) == ([[{"type": "Container", **made}]] if made else [])
+
+
+def test_defaults_of_others_stay_alone_unless_own_ones_are_declared() -> None:
+    theirs = {"metadata": {"name": "team"}, "spec": {"limits": [{"type": "Container", "defaultRequest": {"cpu": "1"}}]}}
+    most = {"metadata": {"name": "most"}, "spec": {"limits": [{"type": "Pod", "max": {"cpu": "8"}}]}}
+    own = {"kind": "LimitRange", "metadata": {"name": DEFAULTS, "namespace": "plain"}}
+    lines: list[str] = []
+
+    def kept(profile: Any, *live: Any) -> tuple[Object, ...]:
+        profiles = parse({"kubeflow_profile": "full", "kubeflow_profiles": [profile]}).profiles
+        cluster: Any = Ranges(live)
+        return without_defaults_of_others(cluster, [own], profiles, lines.append)
+
+    assert kept(LIMITED, most, {**theirs, "metadata": {"name": DEFAULTS}}) == (own,)
+    assert kept({**LIMITED, "container_defaults": {"requests": {"cpu": 1}}}, theirs) == (own,)
+    assert not lines
+    assert kept(LIMITED, most, theirs) == ()
+    assert [line for line in lines if "LimitRange team" in line] == lines
+    assert len(lines) == 1
+
+
+class Ranges:
+    """LimitRanges of every namespace."""
+
+    def __init__(self, items: tuple[Object, ...]) -> None:
+        self.items = items
+
+    def list(self, *_: Any, **__: Any) -> Any:
+        return self
 
 
 class Live:

@@ -69,6 +69,18 @@ def test_a_queue_of_others_is_not_declared_again(queue: dict[str, str]) -> None:
         ([team(quota={"nvidia.com/gpu": 8})], {}, "has nvidia.com/gpu, by which Kubernetes counts nothing"),
         ([team(quota={"cpu": "many"})], {}, "the quota of vision: "),
         ([team(quota={"cpu": -1})], {}, "the quota of vision is negative for cpu"),
+        ([team(container_defaults={"requests": {"cpu": "some"}})], {}, "container_defaults of vision: "),
+        ([team(container_defaults={"limits": {"cpu": -1}})], {}, "container_defaults of vision are negative for cpu"),
+        (
+            [team(quota={"cpu": 1}, container_defaults={"requests": {"cpu": 2}})],
+            {},
+            "container_defaults of vision have 2 cpu as requests, and the quota is 1",
+        ),
+        (
+            [team(container_defaults={"requests": {"memory": "2Gi"}, "limits": {"memory": "1Gi"}})],
+            {},
+            "container_defaults of vision request 2147483648 memory, and limit it to 1073741824",
+        ),
         (
             [team(priority_class={"value": 1}), team("speech", priority_class={"value": 2, "name": "vision"})],
             {},
