@@ -11,6 +11,7 @@ from typing import Any
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError, odd_answers
+from kubeflow_volcano.cluster.pods.quantities import quantity
 from kubeflow_volcano.files import write_file
 from kubeflow_volcano.problems import Exit, InvalidInput, NotWritten, Problem, Unreachable
 from kubeflow_volcano.validators.explain.manifest import documents
@@ -75,11 +76,13 @@ def explain_manifests(parsed: argparse.Namespace, files: Sequence[str]) -> tuple
         NotWritten: the file of --output cannot be written.
     """
     _require_usable(parsed, files)
+    requests = _requests(parsed.requests or "")
     sources = documents.read(files, parsed.namespace)
     cluster, why = _cluster(parsed)
 
     def judged(manifests: Sequence[Manifest]) -> Judgement:
-        return judge(manifests, surroundings(manifests, cluster, why), cluster.origin if cluster else "")
+        around = surroundings(manifests, cluster, why, requests)
+        return judge(manifests, around, cluster.origin if cluster else "")
 
     if parsed.fix:
         sources, judgement = fix(sources, parsed.namespace, judged)
@@ -98,8 +101,25 @@ def explain_manifests(parsed: argparse.Namespace, files: Sequence[str]) -> tuple
 def _require_usable(parsed: argparse.Namespace, files: Sequence[str]) -> None:
     if not files:
         raise InvalidInput(Problem("no file.", "explain manifest FILE…; - is standard input.", "name the files."))
-    if parsed.output and not parsed.fix:
-        raise InvalidInput(Problem("--output without --fix.", "--fix, which corrects.", "add --fix."))
+    if (parsed.output or parsed.requests) and not parsed.fix:
+        option = "--output" if parsed.output else "--requests"
+        raise InvalidInput(Problem(f"{option} without --fix.", "--fix, which corrects.", "add --fix."))
+
+
+def _requests(text: str) -> dict[str, str]:
+    """The amounts of --requests by resource."""
+    items = [item.strip().partition("=") for item in text.split(",")] if text else []
+    if wrong := [f"{name}{sign}{amount}" for name, sign, amount in items if not name or not _is_above_zero(amount)]:
+        needed = "resources with amounts above 0, as in cpu=100m,memory=128Mi."
+        raise InvalidInput.problem(f"--requests has {', '.join(map(repr, wrong))}.", needed, "correct it.")
+    return {name: amount for name, _, amount in items}
+
+
+def _is_above_zero(amount: str) -> bool:
+    try:
+        return quantity(amount) > 0
+    except ValueError:
+        return False
 
 
 def _write(path: Path, text: str) -> None:

@@ -123,6 +123,9 @@ def _explain(command: argparse.ArgumentParser) -> None:
     manifest = command.add_argument_group("explain manifest", f"FILE: YAML, or - for standard input; {codes}")
     _flag(manifest, "--offline", "ask no cluster, and judge by the files alone")
     _flag(manifest, "--fix", "print the corrected manifests; what was found goes to standard error")
+    manifest.add_argument(
+        "--requests", metavar="AMOUNTS", help="with --fix, of containers in gangs without any: cpu=100m,memory=128Mi"
+    )
     manifest.add_argument("--output", type=Path, metavar="FILE", help="write them to this file instead")
     manifest.add_argument(
         "--namespace", default="default", metavar="NAME", help="of objects that name none (%(default)s)"

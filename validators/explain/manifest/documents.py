@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from kubeflow_volcano import foreign
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.validators.explain.manifest.model import Manifest
+from kubeflow_volcano.validators.explain.manifest.rules.placeholders import placeholder, template_mark
 from kubeflow_volcano.validators.explain.manifest.templates import Path as Steps
 
 STDIN = "-"
@@ -55,7 +56,7 @@ def parse(origin: str, text: str, namespace: str) -> Source:
     """
     problems: list[Problem] = []
     manifests: list[Manifest] = []
-    for number, document in enumerate(foreign.parse(text, origin), start=1):
+    for number, document in enumerate(_parsed(text, origin), start=1):
         for at, obj in _objects(document):
             if wrong := _fault(obj):
                 place = f"{origin}, document {number}"
@@ -65,6 +66,16 @@ def parse(origin: str, text: str, namespace: str) -> Source:
     if problems:
         raise InvalidInput(problems)
     return Source(origin, text, tuple(manifests))
+
+
+def _parsed(text: str, origin: str) -> list[Any]:
+    try:
+        return foreign.parse(text, origin)
+    except InvalidInput as error:
+        if mark := template_mark(text):
+            todo = f"{mark} is a placeholder of a template: write the value in its place, or render the template first."
+            raise InvalidInput([replace(item, todo=todo) for item in error.problems]) from error
+        raise
 
 
 def _text(file: str) -> str:
@@ -92,6 +103,8 @@ def _fault(obj: Any) -> str:
         if not isinstance(obj.get(key), str) or not obj[key]:
             return f"it has no {key}"
     meta = obj.get("metadata")
+    if isinstance(meta, dict) and (text := placeholder(meta.get("name")) or placeholder(meta.get("namespace"))):
+        return f"its {obj['kind']} has the placeholder {text} in place of a name"
     if isinstance(meta, dict) and not isinstance(meta.get("namespace") or "", str):
         return f"metadata.namespace of its {obj['kind']} is no text"
     if not isinstance(meta, dict) or not isinstance(meta.get("name") or meta.get("generateName"), str):

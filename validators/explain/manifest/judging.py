@@ -13,6 +13,7 @@ from kubeflow_volcano.validators.explain.manifest.rules import (
     fields,
     gangs,
     order,
+    placeholders,
     pods,
     references,
 )
@@ -55,7 +56,7 @@ def judge(manifests: Sequence[Manifest], facts: Facts, cluster: str = "") -> Jud
     unread: dict[str, Unread] = {}
     judged = []
     for manifest in manifests:
-        found: list[Flaw] = list(fields.types(manifest, facts))
+        found: list[Flaw] = list(placeholders.placeholders(manifest, facts)) or list(fields.types(manifest, facts))
         if asks_for_gang(manifest.obj) and not manifest.is_known:
             unread.setdefault(manifest.kind, _not_judged(manifest))
         for rule in () if found else RULES:

@@ -17,6 +17,8 @@ from kubeflow_volcano.validators.explain.model import Finding, Job
 
 FILES = Fact[tuple[Object, ...]]("files", lambda _cluster, _facts: (), ())
 """Every object of the files."""
+REQUESTS = Fact[tuple[tuple[str, str], ...]]("requests", lambda _cluster, _facts: (), ())
+"""What a person lets containers request that request nothing, by resource."""
 Place = tuple[str, int, Path]
 """File, document and path of a manifest."""
 

@@ -18,7 +18,7 @@ from kubeflow_volcano.validators.explain.creation.prerequisites import PRIORITY_
 from kubeflow_volcano.validators.explain.creation.quotas import LIMIT_RANGES
 from kubeflow_volcano.validators.explain.kinds import JOBSETS
 from kubeflow_volcano.validators.explain.manifest.dry_runs import dry_runs
-from kubeflow_volcano.validators.explain.manifest.model import FILES, Manifest
+from kubeflow_volcano.validators.explain.manifest.model import FILES, REQUESTS, Manifest
 from kubeflow_volcano.validators.explain.manifest.rules.admission import OBJECTS, PODS
 from kubeflow_volcano.validators.explain.manifest.rules.references import CLAIMS, SERVED
 from kubeflow_volcano.validators.explain.manifest.schemas import SCHEMAS, Schemas, fetch
@@ -31,8 +31,13 @@ _OF_NAMESPACE = (CLAIMS, LIMIT_RANGES, PODGROUPS, SCHEDULER_PLUGINS.podgroups)
 _NAMESPACES = "namespaces"
 
 
-def surroundings(manifests: Sequence[Manifest], cluster: Cluster | None, why: str = "") -> Facts:
-    """The facts that rules read; without a cluster those of the files, and the rest unknown for the reason `why`."""
+def surroundings(
+    manifests: Sequence[Manifest], cluster: Cluster | None, why: str = "", requests: Mapping[str, str] | None = None
+) -> Facts:
+    """The facts that rules read; without a cluster those of the files, and the rest unknown for the reason `why`.
+
+    `requests` are what corrections give to containers of gangs without any.
+    """
     manifests = [item for item in manifests if not item.wrong_types]
     without = Unread(
         "NoCluster",
@@ -45,6 +50,7 @@ def surroundings(manifests: Sequence[Manifest], cluster: Cluster | None, why: st
     unread: dict[str, Unread] = {}
     found: dict[Fact[Any], Any] = {
         FILES: tuple(item.obj for item in manifests),
+        REQUESTS: tuple((requests or {}).items()),
         SERVED: without,
         SCHEMAS: without,
         OBJECTS: without,

@@ -67,6 +67,18 @@ def test_notes_count_where_warnings_do(tmp_path: Path) -> None:
     assert [main(given), main(["--strict", *given])] == [0, 4]
 
 
+def test_requests_of_a_person_are_written_and_wrong_ones_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = written(tmp_path, WITHOUT_GANG)
+    given = ["explain", "manifest", "--offline", "--strict", file]
+    assert main([*given, "--fix", "--requests", "cpu=100m, memory=128Mi"]) == 0
+    assert 'resources: {requests: {memory: "128Mi", cpu: "100m"}}' in capsys.readouterr().out
+    for wrong in (["--requests", "cpu=1"], ["--fix", "--requests", "cpu=none"], ["--fix", "--requests", "cpu=0"]):
+        assert main([*given, *wrong]) == 2
+        assert "--requests" in capsys.readouterr().err
+
+
 def test_a_named_cluster_that_does_not_answer_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = str(kubeconfig_of(tmp_path, 9))
     assert main(["explain", "manifest", written(tmp_path, GOOD), "--kubeconfig", config]) == 3

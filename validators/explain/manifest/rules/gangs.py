@@ -17,7 +17,7 @@ from kubeflow_volcano.text import counted, few, most_similar
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.explain.creation.quotas import LIMIT_RANGES, default_resources, with_defaults
 from kubeflow_volcano.validators.explain.manifest.edits import Edit
-from kubeflow_volcano.validators.explain.manifest.model import FILES, Flaw, Manifest, flaw
+from kubeflow_volcano.validators.explain.manifest.model import FILES, REQUESTS, Flaw, Manifest, flaw
 from kubeflow_volcano.validators.explain.manifest.templates import Template, shown, templates_of
 from kubeflow_volcano.validators.explain.model import GROUP_NAME, VOLCANO
 from kubeflow_volcano.validators.explain.scheduling.volcano import PODGROUPS
@@ -178,6 +178,18 @@ def roles(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
 
 def _bare_minimum(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
     least = int((manifest.obj.get("spec") or {}).get("minMember") or 1)
+    if jobs := [obj for obj in facts.known(FILES) if _makes_group(obj, manifest)]:
+        kind = str(jobs[0]["kind"])
+        yield flaw(
+            "PodGroupByHand",
+            f"the {kind} {manifest.ref.name} of these files has a PodGroup of this name, which its operator makes: it "
+            "writes its own minimum into this one, which then stays when the job is deleted.",
+            needed="one PodGroup for the job, made and removed with it.",
+            todo="delete the PodGroup from the file, unless the operator runs without gang scheduling"
+            f"{'' if kind == 'TrainJob' else '; spec.runPolicy.schedulingPolicy of the job has minimum and queue'}.",
+            blocks=False,
+        )
+        return
     members = [
         item
         for obj in facts.known(FILES)
@@ -212,13 +224,26 @@ def requests(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
             f"{places} {'has' if len(empty) == 1 else 'have'} no resource requests: Volcano does not hold such pods "
             "back for their gang, so that it may start in part (volcano-sh/volcano#645).",
             needed="requests for at least one container of each pod, unless a LimitRange of the namespace sets them.",
-            todo="set resources.requests to what the containers need.",
+            todo="set resources.requests to what the containers need; --fix --requests cpu=100m,memory=128Mi does.",
             blocks=is_gang(manifest),
+            edits=[
+                Edit((*item.path, "spec", "containers", index, "resources", "requests", name), amount)
+                for item in empty
+                for index in range(len(item.spec["containers"]))
+                for name, amount in facts.known(REQUESTS)
+            ],
         )
 
 
 def _has_requests(spec: Object) -> bool:
     return any(pod_requests(spec).values())
+
+
+def _makes_group(obj: Object, manifest: Manifest) -> bool:
+    """Whether an operator gives that job a PodGroup with the name of the manifest; Volcano's own jobs have others."""
+    is_job = obj["kind"] == "TrainJob" or bool(templates_of(obj))
+    is_alike = obj["metadata"].get("name") == manifest.ref.name and _space_of(obj, manifest) == manifest.space
+    return is_job and is_alike and str(obj["apiVersion"]).partition("/")[0] in _MAKERS - {"batch.volcano.sh"}
 
 
 def _as_pod(template: Template) -> Object:

@@ -63,6 +63,20 @@ def test_what_takes_no_decision_is_corrected_and_the_rest_stays_a_finding() -> N
     assert len(lines) == 3, "comments and all other lines stay"
 
 
+def test_requests_are_written_with_amounts_of_a_person() -> None:
+    def answered(manifests: Sequence[Manifest]) -> Judgement:
+        return judge(manifests, surroundings(manifests, None, requests={"cpu": "100m", "memory": "128Mi"}))
+
+    once, answer = fix([parse("jobs.yaml", TRAP, "team-a")], "team-a", answered)
+    assert [[flaw.reason for flaw in item.findings] for item in answer.manifests] == [["NotEnoughPods"], []]
+    pods = foreign.parse(joined(once), "")[1]["spec"]["tfReplicaSpecs"].values()
+    for replicas in pods:
+        (container,) = replicas["template"]["spec"]["containers"]
+        assert container["resources"] == {"requests": {"cpu": "100m", "memory": "128Mi"}}
+    again, _ = fix(once, "team-a", answered)
+    assert joined(again) == joined(once)
+
+
 def test_a_second_run_changes_nothing() -> None:
     text, _, _ = fixed(TRAP)
     again, corrected, _ = fixed(text)

@@ -42,6 +42,19 @@ def test_a_podgroup_beside_that_of_the_operator_stays_empty() -> None:
     assert [(item.reason, item.blocks) for item in found] == [("PodGroupByHand", False), ("NotEnoughPods", False)]
 
 
+def test_a_podgroup_named_like_its_job_is_the_operators() -> None:
+    own = made("scheduling.volcano.sh/v1beta1", "PodGroup", "mnist", spec={"minMember": 2})
+    (found,) = findings(tfjob(), own)
+    assert (found.reason, found.blocks) == ("PodGroupByHand", False)
+    assert found.problem.todo.startswith("delete the PodGroup from the file")
+    elsewhere = made("scheduling.volcano.sh/v1beta1", "PodGroup", "mnist", "team-b", spec={"minMember": 2})
+    there = made("v1", "Namespace", "team-b", namespace="")
+    assert reasons(tfjob(), elsewhere, around=[there]) == ["NotEnoughPods"]
+    assert reasons(vcjob(), own) == ["NotEnoughPods"], "Volcano names that of its Job with the UID"
+    notebook = made("kubeflow.org/v1", "Notebook", "mnist", spec={})
+    assert reasons(notebook, own) == ["KindNotServed", "NotEnoughPods"]
+
+
 def test_a_minimum_is_reached_by_the_replicas_or_never() -> None:
     assert reasons(tfjob(workers=2, policy={"minAvailable": 3})) == ["MinMemberTooHigh"]
     assert reasons(tfjob(workers=2, policy={"minAvailable": 2})) == []
