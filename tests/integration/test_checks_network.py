@@ -29,7 +29,8 @@ IMAGES = ProbeOptions()
 QUICK = Options(read_only=False, stability_seconds=1, report_dir=None)
 STRANGER = "system:serviceaccount:default:default"
 
-# One server a port: a redirect to a sign-in that answers, no page at all, a redirect to a sign-in that does not.
+# One server a port: redirects to a sign-in that answers, to a page of somebody else, and to one that does not answer;
+# and no page at all.
 GATEWAY = r"""
 answer() {
   mkdir -p "/tmp/$1/cgi-bin"
@@ -38,9 +39,12 @@ answer() {
   chmod a+rx "/tmp/$1/cgi-bin/index.cgi"
 }
 answer 8081 "Status: 302 Found\r\nLocation: /dex/auth?state=secret"
-mkdir -p /tmp/8081/dex/auth /tmp/8082 && echo sign in > /tmp/8081/dex/auth/index.html
+answer 8083 "Status: 302 Found\r\nLocation: /dex/auth"
+mkdir -p /tmp/8081/dex/auth /tmp/8083/dex/auth /tmp/8082
+echo '<div class="dex-container">sign in</div>' > /tmp/8081/dex/auth/index.html
+echo '<title>Welcome to nginx!</title>' > /tmp/8083/dex/auth/index.html
 answer 8084 "Status: 302 Found\r\nLocation: /dex/auth"
-for port in 8081 8082; do httpd -p "$port" -h "/tmp/$port"; done
+for port in 8081 8082 8083; do httpd -p "$port" -h "/tmp/$port"; done
 exec httpd -f -p 8084 -h /tmp/8084
 """
 
@@ -115,7 +119,7 @@ def test_a_domain_that_the_release_names_is_asked_for_and_a_second_zone_heals_it
 
 
 def gateway(where: str) -> tuple[Object, Object]:
-    """A pod that answers in four ways, and the gateway's Service before it."""
+    """A pod that answers in five ways, and the gateway's Service before it."""
     container = {"name": "gateway", "image": IMAGES.busybox_image, "command": ["sh", "-c", GATEWAY]}
     probe = {"tcpSocket": {"port": 8084}, "periodSeconds": 1}
     labels = {"app": "gateway"}
@@ -144,6 +148,7 @@ def test_the_gateway_is_judged_by_what_it_answers(
     wanted = {
         8081: (("pass", "AsClaimed"), ("fail", "NoPasswordForm")),
         8082: (("fail", "NoRoute"), ("fail", "Refused")),
+        8083: (("warn", "OtherPage"), ("fail", "NoPasswordForm")),
         8084: (("fail", "SignInBroken"), ("fail", "NoDex")),
         9: (("fail", "NoAnswer"), ("error", "NoAnswer")),
     }

@@ -1,13 +1,22 @@
-"""Family E, gateway: does it lead to the sign-in, or to the first page."""
+"""Family E, gateway: does it lead to the sign-in, or to the first page.
+
+Pages are known by what upstream's have: the dashboard's element main-page (kubeflow/kubeflow,
+components/centraldashboard/public/index.html), Dex's classes and its field for a password (dexidp/dex, web/templates),
+the path to which the button of oauth2-proxy leads (oauth2-proxy/oauth2-proxy, pkg/app/pagewriter/sign_in.html).
+A page that has none of them may be a sign-in of one's own making, so it is a warning; Istio's refusal is a text.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection
 
+from kubeflow_volcano.catalog.symptoms.read import recognise
+from kubeflow_volcano.validators.checks.network.mesh import SIGN_IN
 from kubeflow_volcano.validators.checks.refusals import not_tried
 from kubeflow_volcano.validators.core.check import check
 from kubeflow_volcano.validators.core.facts import Facts
-from kubeflow_volcano.validators.core.outcome import Outcome, Severity, failed, passed, skipped
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, failed, passed, skipped, warned
 from kubeflow_volcano.validators.probes.network.front_door import DEPLOYMENT, GATEWAY, SERVICE, FrontDoor, Hop
 from kubeflow_volcano.validators.subjects import simulation
 
@@ -16,6 +25,13 @@ _OK, _NOT_FOUND = 200, 404
 _FORBIDDEN = 403
 _DENIED = (401, _FORBIDDEN)
 _MOVED, _BROKEN = range(300, 400), range(500, 600)
+_REFUSAL = "RBAC: access denied"
+"""What a proxy of Istio says for an AuthorizationPolicy (envoyproxy/envoy, source/extensions/filters/http/rbac)."""
+_ELEMENT, _TITLE = "<main-page", "kubeflow central dashboard"
+_OF_SIGN_IN, _FIELD = re.compile("/dex/|/oauth2/|/authservice/|dex-"), "password"
+_SEE_DEX = "see the pods of Dex, and its VirtualService."
+_SEE_GUARD = "see Istio's AuthorizationPolicy, and oauth2-proxy or authservice; E10 names policies that select no pod."
+_SEE_ROUTES = "see which VirtualService of kubeflow-gateway has this path; a page of your own making is fine."
 
 _FIRST: tuple[tuple[str, Callable[[Hop], bool], str, str], ...] = (
     (
@@ -64,7 +80,8 @@ def gateway(facts: Facts) -> Outcome:
 
     A pod requests `/`. 404 means that no VirtualService is bound to kubeflow-gateway; a 5xx means that a backend is
     down (the dashboard, oauth2-proxy or authservice, Dex); no answer means that the gateway itself is down. The probe
-    follows the redirect, so a login page that does not answer is found as well.
+    follows the redirect and reads the page at its end: the dashboard without a login fails where a sign-in is
+    installed, and somebody else's page is a warning.
     """
     evidence = facts.evidence(GATEWAY)
     if evidence.failure:
@@ -72,16 +89,18 @@ def gateway(facts: Facts) -> Outcome:
     if not evidence.address:
         return nobody(facts)
     note = " -> ".join(map(_describe, evidence.hops)) or evidence.error
-    reason, meaning, todo = _fault(evidence)
+    reason, meaning, todo = _fault(evidence) or _other_page(evidence, facts.expectations.components) or ("", "", "")
     observed = {"host": evidence.host, "answers": [_describe(item) for item in evidence.hops], "error": evidence.error}
     if reason:
-        return failed(
+        known = recognise(evidence.said, "sign-in") if evidence.said else None
+        return (warned if reason == "OtherPage" else failed)(
             reason,
-            f"{evidence.address}: {note}: {meaning}.",
-            expected="302 to the sign-in, its page, or 200",
-            observed=observed,
+            f"{evidence.address}: {note}: {known.cause if known else meaning}.",
+            expected="302 to the sign-in, its page, or the dashboard",
+            observed=observed | ({"page": sorted(evidence.marks)} if evidence.marks else {}),
             objects=(SERVICE,),
-            todo=todo,
+            todo=known.todo if known else todo,
+            commands=known.looks[0] if known else (),
         )
     return passed(f"{evidence.address} answers {note}.", objects=(SERVICE,), observed=observed)
 
@@ -97,20 +116,40 @@ def nobody(facts: Facts) -> Outcome:
     return failed("Missing", f"there is no {SERVICE}.", objects=(SERVICE,), todo=todo, because=("C2",))
 
 
-def _fault(evidence: FrontDoor) -> tuple[str, str, str]:
-    """Reason, meaning and what to do; all empty where nothing is wrong."""
+def _fault(evidence: FrontDoor) -> tuple[str, str, str] | None:
+    """Reason, meaning and what to do; None where the answers lead to a page."""
     if not evidence.hops:
         return "NoAnswer", "the gateway does not answer", f"see the pods of {DEPLOYMENT}."
     hops = evidence.hops
-    if hops[0].status == _FORBIDDEN and any(_is_sign_in(item.location) for item in hops[1:2]):
+    refused = _REFUSAL in evidence.said
+    if hops[0].status == _FORBIDDEN and not refused and any(_is_sign_in(item.location) for item in hops[1:2]):
         hops = hops[1:]  # oauth2-proxy's own page, whose button leads there
     first, last = hops[0], hops[-1]
     for reason, fits, meaning, todo in _FIRST:
         if fits(first):
             return reason, meaning, todo
     if len(hops) > 1 and (last.status == _NOT_FOUND or last.status in _BROKEN):
-        return "SignInBroken", "the sign-in itself does not answer", "see the pods of Dex, and its VirtualService."
-    return "", "", ""
+        return "SignInBroken", "the sign-in itself does not answer", _SEE_DEX
+    return None
+
+
+def _other_page(evidence: FrontDoor, components: Collection[str]) -> tuple[str, str, str] | None:
+    """The same about a page that is not the one to be expected: somebody else's, or the dashboard's unguarded."""
+    if evidence.hops[-1].status != _OK or any(item.location.startswith("https://") for item in evidence.hops):
+        return None  # a page of another place is not judged
+    title = next((item.partition(">")[2].strip() for item in evidence.marks if item.startswith("<title")), "")
+    pieces = " ".join(item for item in evidence.marks if not item.startswith("<title"))
+    moved = len(evidence.hops) > 1
+    dashboard = _ELEMENT in pieces or title == _TITLE
+    sign_in = bool(_OF_SIGN_IN.search(pieces)) or (moved and _FIELD in pieces)
+    if moved and dashboard:
+        return "SignInBroken", "the redirect ends at the dashboard: no route leads to the sign-in", _SEE_DEX
+    if dashboard and not SIGN_IN.isdisjoint(components):
+        return "NoSignIn", "the dashboard is served without a login", _SEE_GUARD
+    if dashboard or sign_in or (not moved and "centraldashboard" not in components):
+        return None
+    page = f"a page with the title {title!r}" if title else "a page without a title"
+    return "OtherPage", f"{page}, which neither the dashboard nor the sign-in has", _SEE_ROUTES
 
 
 def _describe(hop: Hop) -> str:

@@ -48,7 +48,7 @@ _WORKLOADS = {item.kind: item for item in (DAEMON_SETS, DEPLOYMENTS, STATEFUL_SE
 _ISTIO, _NEEDED_BY = "istio", "istio-crds"
 """The component with the gateway, and the one that all components with objects of Istio require."""
 _GATEWAY = ("kubeflow", "kubeflow-gateway")
-_SIGN_IN = frozenset({"oidc-authservice", "oauth2-proxy"})
+SIGN_IN = frozenset({"oidc-authservice", "oauth2-proxy"})
 """Components whose policies guard each pod that `_GATEWAY` selects."""
 _OPEN = "so that requests reach the dashboard without a login."
 
@@ -95,8 +95,8 @@ def policies_select_pods(facts: Facts) -> Outcome:
     issues: list[Issue] = []
     for ref, component in expected:
         if (obj := live[ref]) is not None:
-            issues += _of_policy(ref, obj, serving if component in _SIGN_IN else {}, facts, mesh)
-        elif serving and component in _SIGN_IN - facts.expectations.existing:
+            issues += _of_policy(ref, obj, serving if component in SIGN_IN else {}, facts, mesh)
+        elif serving and component in SIGN_IN - facts.expectations.existing:
             text = f"{ref} does not exist, {_OPEN}"
             issues.append(Issue("E10", Status.FAIL, ref, "Missing", text, f"install component {component} again."))
     looked_at = [ref for ref, obj in live.items() if obj is not None]

@@ -32,21 +32,34 @@ _HTTP = 80
 _SECONDS = 60.0
 
 SCRIPT = r"""
+marks() {
+  tr '\r\n\t' '   ' |
+    grep -oiE '<title[^>]*>[^<]*|<main-page|type=.?password|/(dex|oauth2|authservice)/|[^-a-z]dex-[a-z]+' |
+    sort -u | cut -c1-120 | head -n 9 | sed 's/^/mark /'
+}
 ask() {
-  timeout 20 wget -S -O /dev/null --header "Host: $KFV_HOST" "http://$KFV_ADDRESS$1" 2>&1 | tr -d '\r' |
+  { {
+    timeout 20 wget -S -O - --header "Host: $KFV_HOST" "http://$KFV_ADDRESS$1" 2>&3 | head -c 262144 | marks >&4
+  } 3>&1 | tr -d '\r' |
     sed -n -e 's/^ *HTTP\/[0-9.]* *\(.*\)/status \1/p' \
            -e 's/^ *[Ll]ocation: *\([^?]*\).*/location \1/p' \
-           -e 's/^wget: *\(.*\)/error \1/p' | cut -c1-300 | head -n 12
+           -e 's/^wget: *\(.*\)/error \1/p' | cut -c1-300 | head -n 12 >&4
+  } 4>&1
+}
+body() {
+  { printf 'GET / HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n' "$KFV_HOST"; sleep 2; } |
+    timeout 10 nc "$KFV_IP" "$KFV_PORT" 2>/dev/null | tr -d '\r' | sed '1,/^$/d' | tr '\n\t' '  ' | cut -c1-300
 }
 first=$(ask /)
 echo "$first" >> /dev/termination-log
+case $first in "status "[45]*) echo "said $(body)" >> /dev/termination-log;; esac
 case $first in "status 403"*) ask '/oauth2/start?rd=/' >> /dev/termination-log;; esac
 echo end >> /dev/termination-log
 """
 """For busybox sh and any other. Queries of locations are left out: they hold what belongs to a session.
 
 From Kubeflow 1.9.1 on the first page is oauth2-proxy's own, with 403 and a button (`skip_provider_button = false`):
-where that leads is asked too.
+where that leads is asked too. wget shows no page that comes with an error, so nc asks for it.
 """
 
 
@@ -62,12 +75,15 @@ class Hop:
 class FrontDoor:
     """What was answered, hop by hop. `error` is what ended the chain; `failure` what kept the pod from asking.
 
-    Without an `address` there was no request: there is no gateway, or none with a real pod.
+    `marks` are pieces of the last page by which it is recognised, its title among them; `said` is the beginning of the
+    page of an error. Without an `address` there was no request: there is no gateway, or none with a real pod.
     """
 
     address: str = ""
     host: str = ""
     hops: tuple[Hop, ...] = ()
+    marks: frozenset[str] = frozenset()
+    said: str = ""
     error: str = ""
     failure: tuple[str, str] | None = None
 
@@ -87,13 +103,17 @@ def run(session: Session, facts: Facts, progress: Progress) -> FrontDoor:
         ours = DEPLOYMENT in facts.expectations.workloads
         evidence.host = (ours and host_of_gateway(session.cluster)) or f"{SERVICE.name}.{SERVICE.namespace}"
         progress(f"E3 gateway: {evidence.address} asked from a pod")
-        account(evidence, _ask(session, evidence))
+        account(evidence, _ask(session, evidence, service))
     return evidence
 
 
 def _address(service: Object) -> str:
-    address = service["spec"].get("clusterIP", "")
-    return f"{f'[{address}]' if ':' in address else address}:{http_port(service).get('port', _HTTP)}"
+    address, port = _endpoint(service)
+    return f"{f'[{address}]' if ':' in address else address}:{port}"
+
+
+def _endpoint(service: Object) -> tuple[str, int]:
+    return service["spec"].get("clusterIP", ""), http_port(service).get("port", _HTTP)
 
 
 def http_port(service: Object) -> Object:
@@ -110,12 +130,14 @@ def host_of_gateway(cluster: Cluster) -> str:
     return "" if "*" in hosts or not hosts else hosts[0].replace("*", "kubeflow", 1)
 
 
-def _ask(session: Session, evidence: FrontDoor) -> End:
+def _ask(session: Session, evidence: FrontDoor, service: Object) -> End:
+    address, port = _endpoint(service)
+    told = {"KFV_ADDRESS": evidence.address, "KFV_IP": address, "KFV_PORT": str(port), "KFV_HOST": evidence.host}
     container = {
         "image": session.options.busybox_image,
         "resources": SCRIPT_RESOURCES,
         "command": ["sh", "-c", SCRIPT],
-        "env": [{"name": "KFV_ADDRESS", "value": evidence.address}, {"name": "KFV_HOST", "value": evidence.host}],
+        "env": [{"name": name, "value": value} for name, value in told.items()],
     }
     pod = session.create(probe_pod(f"kfv-{session.run}-gateway", session.namespace(), container))
     end = watch_to_end(session, pod, _SECONDS)
@@ -136,6 +158,10 @@ def account(evidence: FrontDoor, end: End) -> None:
             evidence.hops = (*evidence.hops[:-1], Hop(evidence.hops[-1].status, rest))
         elif word == "error":
             evidence.error = rest
+        elif word == "mark":
+            evidence.marks |= {rest.strip().lower()}
+        elif word == "said":
+            evidence.said = rest
 
 
 GATEWAY = Probe[FrontDoor](

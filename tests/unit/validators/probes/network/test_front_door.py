@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -25,21 +25,29 @@ from tests.samples.facts import deployment, facts, node, obj, pod
 busybox = pytest.mark.skipif(not shutil.which("busybox"), reason="needs busybox, whose wget is what probes have")
 
 
+DEX = '<title>dex</title><body class=\'theme-body\'>\n<div class="dex-container"><input type="password"></div>'
+PROXY = "<title>Sign In</title><form method='GET' action='/oauth2/start'>"
+DASHBOARD = "<!doctype html>\n<title>Kubeflow Central Dashboard</title><body><main-page></main-page>"
+NGINX = "<html><head><title>Welcome to nginx!</title></head><body>It works.</body></html>"
+
+
 class Gateway(BaseHTTPRequestHandler):
     """Answers by path, as `server.answers` says; notes the Host that it was called by."""
 
-    answers: Mapping[str, tuple[int, str]]
+    answers: Mapping[str, tuple[int, str] | tuple[int, str, str]]
     hosts: list[str]
 
     def do_GET(self) -> None:
         """Answer."""
         self.hosts.append(self.headers["Host"])
-        status, location = self.answers[self.path.partition("?")[0]]
+        status, location, *pages = self.answers[self.path.partition("?")[0]]
+        body = "".join(pages).encode()
         self.send_response(status)
         if location:
             self.send_header("Location", location)
-        self.send_header("Content-Length", "0")
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
+        self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
@@ -60,8 +68,11 @@ def ask(address: str, tmp_path: Path) -> FrontDoor:
     log = tmp_path / "log"
     log.touch()
     script = SCRIPT.replace("/dev/termination-log", str(log))
+    ip, _, port = address.partition(":")
     env = {"PATH": os.environ["PATH"], "KFV_ADDRESS": address, "KFV_HOST": "kubeflow.example.com"}
-    (tmp_path / "wget").symlink_to(str(shutil.which("busybox")))
+    env |= {"KFV_IP": ip, "KFV_PORT": port}
+    for name in ("cut", "grep", "head", "nc", "sed", "sort", "timeout", "tr", "wget"):
+        (tmp_path / name).symlink_to(str(shutil.which("busybox")))
     env["PATH"] = f"{tmp_path}:{env['PATH']}"
     subprocess.run(["/bin/sh", "-c", script], env=env, check=True)
     evidence = FrontDoor(address, env["KFV_HOST"])
@@ -75,7 +86,7 @@ def test_a_redirect_is_followed_to_the_sign_in_and_its_query_is_not_kept(
     server: tuple[type[Gateway], str], tmp_path: Path
 ) -> None:
     handler, address = server
-    handler.answers = {"/": (302, "/dex/auth?client_id=a&state=secret"), "/dex/auth": (200, "")}
+    handler.answers = {"/": (302, "/dex/auth?client_id=a&state=secret"), "/dex/auth": (200, "", DEX)}
     evidence = ask(address, tmp_path)
     assert evidence.hops == (Hop(302, "/dex/auth"), Hop(200))
     assert handler.hosts[0] == "kubeflow.example.com"
@@ -88,7 +99,11 @@ def test_the_page_of_oauth2_proxy_is_a_sign_in_although_it_comes_with_403(
     server: tuple[type[Gateway], str], tmp_path: Path
 ) -> None:
     handler, address = server
-    handler.answers = {"/": (403, ""), "/oauth2/start": (302, "/dex/auth?state=s"), "/dex/auth": (200, "")}
+    handler.answers = {
+        "/": (403, "", PROXY),
+        "/oauth2/start": (302, "/dex/auth?state=s"),
+        "/dex/auth": (200, "", DEX),
+    }
     evidence = ask(address, tmp_path)
     assert (evidence.hops, evidence.error) == ((Hop(403), Hop(302, "/dex/auth"), Hop(200)), "")
     assert judged(evidence).status is Status.PASS
@@ -100,6 +115,50 @@ def test_403_without_a_way_on_is_no_sign_in(server: tuple[type[Gateway], str], t
     handler, address = server
     handler.answers = {"/": (403, ""), "/oauth2/start": (403, "")}
     assert judged(ask(address, tmp_path)).reason == "Denied"
+
+
+@pytest.mark.programs
+@busybox
+def test_a_policy_that_refuses_is_no_sign_in_although_one_is_there(
+    server: tuple[type[Gateway], str], tmp_path: Path
+) -> None:
+    handler, address = server
+    handler.answers = {
+        "/": (403, "", "RBAC: access denied"),
+        "/oauth2/start": (302, "/dex/auth?state=s"),
+        "/dex/auth": (200, "", DEX),
+    }
+    evidence = ask(address, tmp_path)
+    assert evidence.said == "RBAC: access denied"
+    outcome = judged(evidence)
+    assert (outcome.status, outcome.reason) == (Status.FAIL, "Denied")
+    assert "AuthorizationPolicy" in outcome.message
+
+
+@pytest.mark.programs
+@busybox
+@pytest.mark.parametrize(
+    ("answers", "status", "reason"),
+    [
+        ({"/": (200, "", "DASHBOARD")}, Status.PASS, "AsClaimed"),
+        ({"/": (200, "", "NGINX")}, Status.WARN, "OtherPage"),
+        ({"/": (200, "")}, Status.WARN, "OtherPage"),
+        ({"/": (302, "/dex/auth"), "/dex/auth": (200, "", "DASHBOARD")}, Status.FAIL, "SignInBroken"),
+        ({"/": (302, "/dex/auth"), "/dex/auth": (200, "", "NGINX")}, Status.WARN, "OtherPage"),
+    ],
+)
+def test_the_page_is_read(
+    server: tuple[type[Gateway], str],
+    tmp_path: Path,
+    answers: dict[str, tuple[int, str, str]],
+    status: Status,
+    reason: str,
+) -> None:
+    pages = {"DASHBOARD": DASHBOARD, "NGINX": NGINX}
+    handler, address = server
+    handler.answers = {path: (code, to, *(pages[name] for name in page)) for path, (code, to, *page) in answers.items()}
+    outcome = judged(ask(address, tmp_path), components={"istio", "centraldashboard"})
+    assert (outcome.status, outcome.reason) == (status, reason)
 
 
 @pytest.mark.programs
@@ -119,9 +178,12 @@ def test_nobody_at_the_address_is_no_answer(tmp_path: Path) -> None:
     assert "refused" in outcome.message
 
 
-def judged(evidence: FrontDoor, *objects: dict[str, object], expected: bool = True) -> Outcome:
+def judged(
+    evidence: FrontDoor, *objects: dict[str, object], expected: bool = True, components: Collection[str] = ()
+) -> Outcome:
     workloads: dict[Ref, str] = {DEPLOYMENT: "istio"} if expected else {}
-    return gateway(facts(*objects, expected=Expectations(workloads=workloads), evidences={GATEWAY: evidence}))
+    expectations = Expectations(workloads=workloads, components=frozenset(components))
+    return gateway(facts(*objects, expected=expectations, evidences={GATEWAY: evidence}))
 
 
 @pytest.mark.parametrize(
@@ -150,6 +212,30 @@ def test_what_is_no_way_to_the_sign_in_fails(hops: tuple[Hop, ...], reason: str)
 )
 def test_a_page_and_ways_to_a_sign_in_pass(hops: tuple[Hop, ...]) -> None:
     assert judged(FrontDoor("10.96.0.5:80", "h", hops)).status is Status.PASS
+
+
+def met(*marks: str, after: tuple[Hop, ...] = (), components: Collection[str] = ("istio", "centraldashboard")) -> str:
+    """What is found about a page with these marks, behind these answers; empty where nothing is."""
+    evidence = FrontDoor("10.96.0.5:80", "h", (*after, Hop(200)), frozenset(marks))
+    outcome = judged(evidence, components=components)
+    return "" if outcome.status is Status.PASS else outcome.reason
+
+
+def test_the_dashboard_without_a_login_is_an_open_door_where_a_sign_in_is_installed() -> None:
+    guarded = ("istio", "centraldashboard", "oauth2-proxy", "dex")
+    assert met("<main-page", components=guarded) == "NoSignIn"
+    assert met("<title>kubeflow central dashboard", components=guarded) == "NoSignIn"
+    assert met("<main-page") == ""
+
+
+def test_pages_of_others_are_told_from_those_of_kubeflow() -> None:
+    to_dex, elsewhere = (Hop(302, "/dex/auth"),), (Hop(302, "https://idp.example.com/authorize"),)
+    assert met("<title>password store", 'type="password') == "OtherPage", "a login of another program"
+    assert met("<title>welcome to nginx!", after=to_dex) == "OtherPage"
+    assert met('type="password', after=to_dex) == "", "templates of one's own, with Dex's form"
+    assert met("<title>acme", "/oauth2/") == ""
+    assert met("<title>another", after=elsewhere) == "", "a page of another place is not judged"
+    assert met("<title>another", components=("istio",)) == "", "nothing is expected at the first page"
 
 
 def test_without_a_gateway_there_is_nothing_to_judge_unless_one_is_expected() -> None:
