@@ -1,6 +1,7 @@
 """The controllers that create a job's pods and PodGroup: which they are, whether they run, what they may create.
 
-Rules: the ClusterRoles of upstream's manifests, and what each controller creates (see companions.py).
+Rules: the ClusterRoles of upstream's manifests (manifests/base/rbac of the training operator, v1.5.0 to v1.9.2;
+installer/volcano-development.yaml), and what each controller creates (see companions.py).
 """
 
 from __future__ import annotations

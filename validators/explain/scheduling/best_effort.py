@@ -1,7 +1,7 @@
 """Pods without requests: a gang starts without them, and action backfill places them one after the other.
 
 Rule: Volcano counts those that wait as placed, also where no node accepts them (IsReady of pkg/scheduler/api, v1.8.0
-to v1.12.0). Before v1.12.0, backfill stops at the first one that fits no node, and all behind it wait
+to v1.15.1). Before v1.12.0, backfill stops at the first one that fits no node, and all behind it wait
 (volcano-sh/volcano#4028).
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.cluster.pods.quantities import pod_requests
 from kubeflow_volcano.text import counted
@@ -18,7 +17,7 @@ from kubeflow_volcano.validators.explain.model import VOLCANO, Finding, Situatio
 from kubeflow_volcano.validators.explain.placement.claims import missing_claims
 from kubeflow_volcano.validators.explain.placement.filters import refusals
 from kubeflow_volcano.validators.explain.placement.nodes import Node, Wish, nodes_with_pods
-from kubeflow_volcano.validators.explain.scheduling.volcano import PODGROUPS
+from kubeflow_volcano.validators.explain.scheduling.volcano import PODGROUPS, older
 from kubeflow_volcano.validators.subjects.gang import scheduler_configuration
 
 _CONTINUES_SINCE = "1.12.0"
@@ -77,8 +76,7 @@ def ran_in_part(situation: Situation) -> Iterator[Finding]:
 
 
 def _stops_at_first(facts: Facts) -> bool:
-    version = scheduler_configuration.version(facts)
-    return bool(version) and version_key(version) < version_key(_CONTINUES_SINCE)
+    return older(scheduler_configuration.version(facts), _CONTINUES_SINCE)
 
 
 def _is_best_effort(pod: Object) -> bool:

@@ -1,6 +1,7 @@
 """Room that Volcano's plugin overcommit keeps for PodGroups that it admitted earlier.
 
-Rule: JobEnqueueable of pkg/scheduler/plugins/overcommit, Volcano v1.8.0 to v1.10.0.
+Rule: JobEnqueueableFn of pkg/scheduler/plugins/overcommit, Volcano v1.8.0 to v1.15.1: minResources alone count, and a
+PodGroup without any is admitted.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from kubeflow_volcano.validators.explain.placement.pod_sets import how_many_fit,
 from kubeflow_volcano.validators.explain.scheduling.volcano import (
     PODGROUPS,
     enqueues,
-    gang_requests,
     min_resources,
     plugins,
     pods_requests,
@@ -34,7 +34,7 @@ def overcommit(situation: Situation) -> Iterator[Finding]:
     if any(pod["spec"].get("schedulerName") != VOLCANO for pod in situation.unplaced):
         return
     nodes = nodes_with_pods(situation.facts)
-    requests, factor, needed = gang_requests(situation), _factor(situation.facts), situation.unscheduled
+    requests, factor, needed = min_resources(situation.group), _factor(situation.facts), situation.unscheduled
     if factor is None or not requests:
         return
     whole = {name: sum((node.allocatable.get(name, _ZERO) for node in nodes), _ZERO) * factor for name in requests}

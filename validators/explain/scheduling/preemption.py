@@ -1,6 +1,7 @@
 """Room that pods of lower priority hold, where Volcano's scheduler does not preempt them.
 
-Rule: pkg/scheduler/actions/preempt of Volcano, v1.8.0 to v1.15.1, which preempts within a queue.
+Rule: pkg/scheduler/actions/preempt of Volcano, v1.8.0 to v1.15.1, which preempts within a queue, as does
+actions/gangpreempt from v1.15.0 on.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from kubeflow_volcano.validators.explain.placement.pod_sets import how_many_fit,
 from kubeflow_volcano.validators.explain.scheduling.volcano import PODGROUPS, configuration, queue_of
 
 _CLASSES = "priorityclasses.scheduling.k8s.io"
+_ACTIONS = frozenset({"preempt", "gangpreempt"})
 _MOST_PODS = 5
 
 
@@ -73,4 +75,4 @@ def _priority(situation: Situation) -> int:
 def _preempts(situation: Situation) -> bool:
     """Whether the scheduler has the action preempt; assumed where its configuration is unknown."""
     chosen = configuration(situation.facts)
-    return chosen is None or "preempt" in chosen.actions
+    return chosen is None or not _ACTIONS.isdisjoint(chosen.actions)

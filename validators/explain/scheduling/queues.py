@@ -1,7 +1,11 @@
 """Does the queue admit the gang: does it exist, is it open, and is there room under its capability.
 
-Rules: pkg/scheduler/cache (a PodGroup of an unknown queue is ignored), pkg/webhooks/admission (only an open queue
-accepts new pods) and JobEnqueueable of the plugins proportion and capacity, Volcano v1.8.0 to v1.10.0.
+Rules, of Volcano v1.8.0 to v1.15.1. Snapshot of pkg/scheduler/cache ignores a PodGroup of an unknown queue. A queue
+that is not Open gets no new pods up to v1.11 (pkg/webhooks/admission/pods); from v1.12 on it gets no PodGroups
+(admission/podgroups), and no pod of it is placed (AllocatableFn of plugins proportion and capacity). JobEnqueueableFn
+of these two holds allocated pods, PodGroups in phase Inqueue and minResources of the group against the capability, and
+admits a group without minResources; their AllocatableFn holds allocated pods and the next one against it. Without
+either plugin nothing reads a capability. Queues with children: isLeafQueue of plugin capacity, from v1.11 on.
 """
 
 from __future__ import annotations
@@ -23,14 +27,17 @@ from kubeflow_volcano.validators.explain.scheduling.volcano import (
     gang_requests,
     is_hierarchical,
     min_resources,
+    older,
     queue_of,
     queue_ref,
     queues_by_name,
+    shares,
 )
 from kubeflow_volcano.validators.subjects.gang import scheduler_configuration
 from kubeflow_volcano.validators.subjects.gang.queue_opening import open_command
 
 _MOST_HOLDERS = 3
+_PLACES_NONE_SINCE = "1.12.0"
 _ZERO = Decimal(0)
 
 
@@ -78,7 +85,7 @@ def _admission(situation: Situation) -> Iterator[Finding]:
             todo="recreate the job with one of these child queues.",
             objects=[queue_ref(name)],
         )
-    for above in ancestors(name, queues, situation.facts):
+    for above in ancestors(name, queues, situation.facts) if shares(situation.facts) else ():
         if found := _over_capability(above, queues, situation):
             yield found
             return
@@ -86,21 +93,23 @@ def _admission(situation: Situation) -> Iterator[Finding]:
 
 def _not_open(state: str, found: Object, situation: Situation) -> Finding:
     name, missing = found["metadata"]["name"], situation.missing > 0
+    running = scheduler_configuration.version(situation.facts)
+    waits = situation.unscheduled > 0 and shares(situation.facts) and not older(running, _PLACES_NONE_SINCE)
     return finding(
         f"Queue{state}",
         f"queue {name} is {state}; {len(situation.pods)} of {max(situation.job.wanted, situation.minimum)} pods exist. "
-        f"{'It accepts no new pods' if missing else 'Existing pods stay'}.",
+        f"{'It accepts no new pods' if missing else 'Volcano places none of them' if waits else 'Existing pods stay'}.",
         needed="an Open queue.",
         todo="open the queue, or recreate the job with another one.",
         objects=[queue_ref(name)],
         changes=[
             open_command(
                 found,
-                scheduler_configuration.version(situation.facts),
+                running,
                 situation.facts.expectations.scheduler.namespace,
             )
         ],
-        blocks=missing,
+        blocks=missing or waits,
     )
 
 
@@ -118,7 +127,8 @@ def _over_capability(name: str, queues: Mapping[str, Object], situation: Situati
     asked = gang_requests(situation)
     own = (situation.job.ref.namespace, situation.group["metadata"]["name"])
     below = {item for item in queues if name in ancestors(item, queues, situation.facts)}
-    held = {key: amount for key, amount in _held(situation.facts, below).items() if key != own}
+    waits = situation.phase in {"", "Pending"} and bool(min_resources(situation.group)) and enqueues(situation.facts)
+    held = {key: amount for key, amount in _held(situation.facts, below, promises=waits).items() if key != own}
     in_use = total(held.values())
     over = {
         key: most
@@ -153,9 +163,9 @@ def _over_capability(name: str, queues: Mapping[str, Object], situation: Situati
     )
 
 
-def _held(facts: Facts, queues: set[str]) -> dict[tuple[str, str], Amounts]:
-    """What each PodGroup of these queues holds: its pods on nodes, or all of minResources once enqueue admitted it."""
-    placed, promises = _placed(facts), enqueues(facts)
+def _held(facts: Facts, queues: set[str], *, promises: bool) -> dict[tuple[str, str], Amounts]:
+    """What each PodGroup of these queues holds: its pods on nodes, and with `promises` what enqueue admitted of it."""
+    placed = _placed(facts)
     found: dict[tuple[str, str], Amounts] = {}
     for group in facts.all(PODGROUPS):
         if queue_of(group) not in queues:

@@ -24,6 +24,7 @@ from kubeflow_volcano.validators.explain.scheduling.volcano import (
     queue_of,
     queue_ref,
     queues_by_name,
+    shares,
 )
 
 _ZERO = Decimal(0)
@@ -90,9 +91,9 @@ def _over(situation: Situation, asked: Amounts, own: Share, rivals: Sequence[str
 
 def guarantees(situation: Situation) -> Iterator[Finding]:
     """Guarantees of other queues leave no room for the gang, used or not (realCapability of both plugins)."""
-    if situation.group is None or situation.unscheduled <= 0:
-        return
     facts, own = situation.facts, situation.queue
+    if situation.group is None or situation.unscheduled <= 0 or not shares(facts):
+        return
     queues = queues_by_name(facts)
     others = {
         name: _share(item).guarantee for name, item in queues.items() if name not in ancestors(own, queues, facts)

@@ -51,6 +51,20 @@ def enqueues(facts: Facts) -> bool:
     return chosen is None or "enqueue" in chosen.actions
 
 
+def shares(facts: Facts) -> bool:
+    """Whether a plugin holds queues to their capability and guarantees; assumed where the configuration is unknown.
+
+    Only proportion and capacity read them (pkg/scheduler/plugins, v1.8.0 to v1.15.1).
+    """
+    chosen = configuration(facts)
+    return chosen is None or not {"proportion", "capacity"}.isdisjoint(chosen.plugins)
+
+
+def older(running: str, than: str) -> bool:
+    """Whether this version of Volcano is known, and older."""
+    return bool(running) and version_key(running) < version_key(than)
+
+
 def queues_by_name(facts: Facts) -> Mapping[str, Object]:
     """Every queue of the cluster."""
     return {item["metadata"]["name"]: item for item in facts.all(QUEUES)}
@@ -86,8 +100,7 @@ def is_hierarchical(facts: Facts) -> bool:
 
     Rule: HierarchyEnabled of pkg/scheduler/plugins/capacity; earlier versions ignore spec.parent.
     """
-    running = version(facts)
-    if running and version_key(running) < version_key(_HIERARCHY_SINCE):
+    if older(version(facts), _HIERARCHY_SINCE):
         return False
     return plugins(facts).get("capacity", {}).get("enableHierarchy") is True
 

@@ -1,6 +1,7 @@
 """Rules about fields: schedulerName in the wrong place, fields that the API does not have, values of other types.
 
-Rules: the schemas that the API server publishes, and its fieldValidation, which kubectl requests since 1.25.
+Rules: the schemas that the API server publishes (OpenAPI v3), and fieldValidation (apiserver/pkg/endpoints/handlers),
+which kubectl requests since 1.25.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Rules about gangs whose pods are created one after the other: such a gang waits for pods that wait for it.
 
-Rules: pkg/controllers/job of Volcano, v1.8.0 to v1.15.1 (dependsOn; minAvailable is all replicas where it is not set);
-pkg/controller of mpi-operator v0.4.0 to v0.6.0 (launcherCreationPolicy; a gang is the workers and the launcher where
+Rules: pkg/controllers/job and pkg/webhooks/admission/jobs/mutate of Volcano, v1.8.0 to v1.15.1 (dependsOn; where
+minAvailable is not set, it is the sum of the tasks' own, each all replicas where it is not set); pkg/controller of
+mpi-operator v0.4.0 to v0.6.0 (launcherCreationPolicy; a gang is the workers and the launcher where
 minAvailable is not set); pkg/runtime of Trainer v2.1.0 to v2.3.0 (the gang of a runtime is the pods of all its jobs).
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubeflow_volcano.catalog.operator import later_jobs
+from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.explain.manifest.model import Flaw, Manifest, flaw
 from kubeflow_volcano.validators.explain.manifest.rules.gangs import is_gang
@@ -32,7 +34,7 @@ def _of_volcano(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
     job = manifest.job(facts)
     if job is None or not job.later:
         return
-    least = job.min_available or job.wanted
+    least = job.min_available or sum(_least_of(task) for task in manifest.obj["spec"]["tasks"])
     if job.initial < least <= job.wanted:
         yield flaw(
             _REASON,
@@ -41,6 +43,11 @@ def _of_volcano(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
             needed=f"a minAvailable of at most {job.initial}, the pods of tasks without dependsOn.",
             todo=f"set spec.minAvailable to {job.initial} or less, or remove dependsOn.",
         )
+
+
+def _least_of(task: Object) -> int:
+    least = task.get("minAvailable")
+    return int(task.get("replicas", 0) if least is None else least)
 
 
 def _of_launcher(manifest: Manifest) -> Iterator[Flaw]:

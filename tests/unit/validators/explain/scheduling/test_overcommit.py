@@ -45,6 +45,11 @@ def test_resources_that_pods_of_others_hold_come_free() -> None:
     assert reasons(explained(job, group(job, 2, cpu="8"))) == ["Unexplained"]
 
 
+def test_a_gang_without_min_resources_is_admitted_whatever_is_kept_for_others() -> None:
+    other, job = tfjob("other"), tfjob(workers=2)
+    assert "ReservedByOthers" not in reasons(explained(job, group(job, 2), group(other, 1, phase="Inqueue", cpu="8")))
+
+
 def test_without_action_enqueue_no_gang_keeps_room_that_it_does_not_use() -> None:
     other, job = tfjob("other"), tfjob(workers=2)
     kept = group(other, 1, phase="Inqueue", cpu="8")

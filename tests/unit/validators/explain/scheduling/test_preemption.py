@@ -33,5 +33,6 @@ def test_equal_priority_another_queue_and_a_scheduler_that_preempts_are_not() ->
     assert informed(busy(10)) == []
     assert informed(busy(1, queue="elsewhere")) == []
     told = next(item for item in healthy() if item["kind"] == "ConfigMap")
-    text = told["data"]["volcano-scheduler.conf"].replace("allocate,", "allocate, preempt,")
-    assert informed(busy(1, told | {"data": {"volcano-scheduler.conf": text}})) == []
+    for action in ("preempt", "gangpreempt"):
+        text = told["data"]["volcano-scheduler.conf"].replace("allocate,", f"allocate, {action},")
+        assert informed(busy(1, told | {"data": {"volcano-scheduler.conf": text}})) == []

@@ -63,6 +63,42 @@ def test_what_is_in_a_closed_queue_goes_on() -> None:
     assert [(item.reason, item.blocks) for item in answer.findings] == [("QueueClosed", False)]
 
 
+def volcano_at(version: str) -> Object:
+    """The scheduler of another version."""
+    found = next(item for item in healthy() if item["metadata"]["name"] == "volcano-scheduler")
+    found["spec"]["template"]["spec"]["containers"][0]["image"] = f"docker.io/volcanosh/vc-scheduler:v{version}"
+    return found
+
+
+def test_from_1_12_on_pods_of_a_queue_that_is_not_open_get_no_node() -> None:
+    job = tfjob()
+    around = [group(job, phase="Inqueue"), *(member(job, number) for number in range(2)), queue(state="Closed")]
+    for version, blocks in (("1.11.2", False), ("1.12.2", True), ("1.15.1", True)):
+        found = explained(job, *around, volcano_at(version)).findings
+        assert [item.blocks for item in found if item.reason == "QueueClosed"] == [blocks], version
+
+
+def test_without_the_plugins_that_read_it_a_capability_limits_nobody() -> None:
+    job = tfjob(workers=4)
+    around = [
+        group(job, 4, cpu="4"),
+        queue(capability={"cpu": "3"}),
+        queue("other", guarantee={"resource": {"cpu": "7"}}),
+    ]
+    text = "actions: enqueue, allocate\ntiers: [{plugins: [{name: gang}, {name: predicates}%s]}]"
+    assert "OverCapability" in reasons(explained(job, *around, configured(text % ", {name: proportion}")))
+    assert reasons(explained(job, *around, configured(text % ""))) == ["Unexplained"]
+
+
+def test_an_admitted_gang_does_not_wait_for_what_is_promised_to_others() -> None:
+    job, other = tfjob(workers=2), tfjob("other")
+    around = [group(other, 1, phase="Inqueue", cpu="3"), queue(capability={"cpu": "4"})]
+    assert reasons(explained(job, group(job, 2, cpu="2"), *around)) == ["QueueFull"]
+    pods = [member(job, number) for number in range(2)]
+    assert "QueueFull" not in reasons(explained(job, group(job, 2, phase="Inqueue", cpu="2"), *pods, *around))
+    assert "QueueFull" not in reasons(explained(job, group(job, 2), *around)), "without minResources it is admitted"
+
+
 def test_a_gang_larger_than_its_queue_never_starts() -> None:
     job = tfjob(workers=4)
     answer = explained(job, group(job, 4, cpu="4"), queue(capability={"cpu": "3"}))

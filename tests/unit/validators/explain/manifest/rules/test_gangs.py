@@ -105,3 +105,12 @@ def test_an_mpijob_needs_a_launcher() -> None:
     assert reasons(job, offline=True) == ["LauncherMissing"]
     job["spec"]["mpiReplicaSpecs"]["Launcher"] = {**worker, "replicas": 1}
     assert reasons(job, offline=True) == []
+
+
+def test_a_gang_of_tasks_in_order_counts_the_minimums_of_tasks_where_the_job_has_none() -> None:
+    first = vcjob(workers=2)["spec"]["tasks"][0]
+    later = first | {"name": "later", "dependsOn": {"name": ["worker"]}}
+    assert reasons(vcjob(tasks=[first, later])) == ["GangWaitsForItself"]
+    assert reasons(vcjob(tasks=[first, later | {"minAvailable": 1}])) == ["GangWaitsForItself"]
+    assert reasons(vcjob(tasks=[first, later | {"minAvailable": 0}])) == []
+    assert reasons(vcjob(tasks=[first | {"minAvailable": 1}, later | {"minAvailable": 1}])) == []
