@@ -15,6 +15,7 @@ _INOTIFY = "fs.inotify."
 _NEARLY_ALL = 0.8
 _INSTALL_MODULES = "install the kernel's modules (dnf install kernel-modules-extra), or a kernel that has them."
 _SET = "set preflight_repair: true, or write the value to the last file in /etc/sysctl.d, and apply it now."
+_OWN_MODULES = "/etc/modules-load.d/kubernetes.conf"
 _FILES = "/etc/sysctl.conf /etc/sysctl.d /run/sysctl.d /usr/lib/sysctl.d"
 
 
@@ -64,7 +65,10 @@ def _modules(facts: HostFacts) -> Iterator[Finding]:
             "NotAtBoot" if later else "NotLoaded",
             "; ".join(texts),
             todo="set preflight_repair: true, or name them in /etc/modules-load.d and load them now.",
-            changes=(f"modprobe -a {' '.join(both)}",),
+            changes=(
+                *([f"printf '%s\\n' {' '.join(later)} >>{_OWN_MODULES}"] if later else []),
+                *([f"modprobe -a {' '.join(idle)}"] if idle else []),
+            ),
             repairs=tuple({"kind": "module", "name": name} for name in both),
         )
     if ready := sorted(by_state.get("loaded", []) + by_state.get("builtin", [])):
