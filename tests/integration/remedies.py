@@ -23,7 +23,8 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.connection import TABLE
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.mesh import INJECTION, PROXY
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.metadata import RUN_LABEL
+from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from tests.integration.breaking import absent, made, patched, settle, turned_off, vanish
 from tests.integration.injecting import injecting, self_signed
 from tests.waiting import until
@@ -96,6 +97,7 @@ FORMER_API = {
         "service": {"namespace": "default", "name": "former"},
     },
 }
+RESTARTED = "kubectl.kubernetes.io/restartedAt"
 DEFAULT = "storageclass.kubernetes.io/is-default-class"
 CONSUMER = 999
 BUSYBOX = "docker.io/library/busybox:1.36"
@@ -467,6 +469,95 @@ def profile_of_another(at: Broken) -> Iterator[None]:
         at.cluster.patch(Ref("v1", "Namespace", "", at.where), {"metadata": labels})
         with made(at.cluster, profile | owner):
             yield
+
+
+@contextlib.contextmanager
+def driver_off(at: Broken) -> Iterator[None]:
+    """A default class of a vendor's driver, whose controller is scaled to zero."""
+    driver, labels = "csi.example.com", {"app": "driver"}
+    made_of = {"apiVersion": STORAGE_CLASS.api_version, "kind": STORAGE_CLASS.kind, "provisioner": driver}
+    container = {"name": "main", "image": BUSYBOX, "command": ["sh", "-c", f"sleep 3600 # --driver-name={driver}"]}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+    spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}
+    meta = {"name": "driver", "namespace": at.where}
+    controller = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec}
+    before = (at.cluster.get(STORAGE_CLASS) or {})["metadata"]["annotations"]
+    at.cluster.patch(STORAGE_CLASS, {"metadata": {"annotations": {DEFAULT: "false"}}})
+    try:
+        with made(
+            at.cluster, controller, made_of | {"metadata": {"name": "kfv-vendor", "annotations": {DEFAULT: "true"}}}
+        ):
+            yield
+    finally:
+        at.cluster.patch(STORAGE_CLASS, {"metadata": {"annotations": {DEFAULT: before[DEFAULT]}}})
+
+
+@contextlib.contextmanager
+def no_quantity(at: Broken) -> Iterator[None]:
+    """A capability that is no quantity, under a CRD without a pattern for it, as Volcano's once was."""
+    crd = PODGROUPS._replace(name="queues.scheduling.volcano.sh")
+    path = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/capability"
+    free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    with absent(at.cluster, QUEUES_HOOK), patched(at.cluster, crd, json_patch=True) as patch:
+        patch([{"op": "replace", "path": path, "value": free}])
+        until(lambda: taken(at.cluster, QUEUE, {"spec": {"capability": {"nvidia.com/gpu": "many"}}}))
+        yield
+
+
+def taken(cluster: Cluster, ref: Ref, body: Object) -> bool:
+    """Whether the API server takes the patch."""
+    try:
+        cluster.patch(ref, body)
+    except ApiError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def stale_scheduler(at: Broken) -> Iterator[None]:
+    """A scheduler that stops once it has refused a gang, until it is started again.
+
+    It is stopped for real. That it has looked at the pod that makes the gang whole is written by this stand-in, as a
+    scheduler with a stale cache would.
+    """
+    ended = threading.Event()
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "stale"}
+
+    def send(signal: str) -> None:
+        at.inside("sh", "-c", f"kill -{signal} $(pidof vc-scheduler)")
+
+    def restarted() -> str:
+        template = (at.cluster.get(SCHEDULER) or {})["spec"]["template"]
+        return str((template["metadata"].get("annotations") or {}).get(RESTARTED, ""))
+
+    def act() -> None:
+        before, stopped = restarted(), False
+        while not ended.wait(0.2) and restarted() == before:
+            pods = {
+                item["metadata"]["name"][-5:]: item for item in at.cluster.list("v1", "Pod", labels=RUN_LABEL).items
+            }
+            judged = [name for name in ("h2-p0", "h2-p1", "h2-p2") if "PodScheduled" in conditions(pods.get(name, {}))]
+            if len(judged) == 3 and not stopped:
+                send("STOP")
+                stopped = True
+            last = pods.get("h2-p3")
+            if last and stopped and "PodScheduled" not in conditions(last):
+                path = at.cluster.resource("v1", "Pod").path(last["metadata"]["namespace"], last["metadata"]["name"])
+                body = {"status": {"conditions": [condition]}}
+                at.cluster.request("PATCH", f"{path}/status", body=body, content_type="application/merge-patch+json")
+            elif stopped and not pods:
+                send("CONT")
+                stopped = False
+
+    watcher = threading.Thread(target=act)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
+        with contextlib.suppress(subprocess.CalledProcessError):
+            send("CONT")
 
 
 @contextlib.contextmanager
@@ -854,6 +945,27 @@ LONG = (
         "TFJob silent",
         "SchedulerSilent",
         stopped_scheduler,
+    ),
+    Remedy(
+        "a vendor's driver that is scaled to zero",
+        "validators/checks/storage/classes.py:_turned_off:D2",
+        "D2",
+        "ScaledToZero",
+        driver_off,
+    ),
+    Remedy(
+        "a capability that is no quantity",
+        "validators/checks/volcano/volcano.py:queue_open:NoCapability",
+        "F3",
+        "NoCapability",
+        no_quantity,
+    ),
+    Remedy(
+        "a scheduler that stops while a gang waits",
+        "validators/checks/gang/steps.py:released:GangNotReleased",
+        "H3",
+        "GangNotReleased",
+        stale_scheduler,
     ),
     Remedy(
         "a namespace of another owner",

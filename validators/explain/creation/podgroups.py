@@ -26,7 +26,7 @@ from kubeflow_volcano.validators.explain.creation.prerequisites import spec_refu
 from kubeflow_volcano.validators.explain.creation.quotas import exhausted_quotas
 from kubeflow_volcano.validators.explain.creation.refusals import refused
 from kubeflow_volcano.validators.explain.creation.webhooks import failing_webhooks
-from kubeflow_volcano.validators.explain.model import Finding, Situation, finding, is_for_single_pods, pod_group_name
+from kubeflow_volcano.validators.explain.model import Finding, Situation, finding, is_for_single_pods
 from kubeflow_volcano.validators.subjects.crds import DISCOVERY
 from kubeflow_volcano.validators.subjects.gang.operator_flags import container_of, correction, faults, flags_of
 from kubeflow_volcano.validators.subjects.gang.operators import TRAINER, TRAINING
@@ -42,6 +42,7 @@ def podgroup(situation: Situation) -> Iterator[Finding]:
         if spec_refusal(situation) is None:
             yield from _missing(situation)
         return
+    yield from _of_another_job(situation, group)
     if job.family == TRAINING.job_group and is_for_single_pods(group):
         yield from _operator_flags(situation, f"Volcano created {situation.group_ref} for single pods")
     if job.roles and situation.minimum > job.wanted > 0:
@@ -167,7 +168,6 @@ def _not_created(situation: Situation, by: Ref) -> Iterator[Finding]:
     """What kept the controller from creating the PodGroup."""
     ref = situation.job.ref
     causes = [
-        *_of_another_owner(situation),
         *failing_webhooks(situation, PODGROUP[1]),
         *missing_permissions(situation, PODGROUPS),
         *exhausted_quotas(situation, f"count/{PODGROUPS}"),
@@ -186,28 +186,23 @@ def _not_created(situation: Situation, by: Ref) -> Iterator[Finding]:
         )
 
 
-def _of_another_owner(situation: Situation) -> Iterator[Finding]:
-    """Jobs of two kinds with one name need PodGroups of one name; the second job gets none."""
-    ref = situation.job.ref
-    for name in dict.fromkeys((*situation.job.groups, *map(pod_group_name, situation.pods))):
-        other = situation.facts.get(PODGROUPS, ref.namespace, name)
-        if other is None:
-            continue
-        owners = other["metadata"].get("ownerReferences") or ()
-        names = ", ".join(f"{item['kind']} {item['name']}" for item in owners)
-        earlier = any((item["kind"], item["name"]) == (ref.kind, ref.name) for item in owners)
+def _of_another_job(situation: Situation, group: Object) -> Iterator[Finding]:
+    """Jobs of two kinds with one name have one PodGroup between them, as controllers use one that exists."""
+    job, owners = situation.job, group["metadata"].get("ownerReferences") or ()
+    others = [
+        f"{item['kind']} {item['name']}"
+        for item in owners
+        if (item["kind"], item["name"]) != (job.ref.kind, job.ref.name)
+    ]
+    if others and group["metadata"]["name"] in job.groups and all(item["uid"] != job.uid for item in owners):
         yield finding(
             "PodGroupTaken",
-            f"{Ref.of(other)} belongs to {'an earlier ' if earlier else ''}{names}"
-            f"{', which is deleted or being deleted' if earlier else ''}.",
-            needed=f"a PodGroup of its own for {ref}.",
-            todo="delete the leftover PodGroup; if it stays, the controllers that set its finalizers must remove them."
-            if earlier
-            else "rename one of the two jobs.",
-            objects=[Ref.of(other)],
-            changes=[f"kubectl -n {ref.namespace} delete {PODGROUPS} {name}"] if earlier else (),
+            f"{situation.group_ref} belongs to {', '.join(others)}: the pods of both count as one gang.",
+            needed=f"a PodGroup of its own for {job.ref}.",
+            todo="rename one of the two jobs.",
+            objects=[Ref.of(group)],
+            blocks=False,
         )
-        return
 
 
 def _missed_by_operator(situation: Situation) -> Iterator[Finding]:

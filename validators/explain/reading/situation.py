@@ -218,7 +218,11 @@ def _is_owned(obj: Object, owners: set[str]) -> bool:
 def _group_of(
     names: Iterable[str], owners: set[str], pods: Iterable[Object], space: str, facts: Facts
 ) -> Object | None:
-    """The PodGroup that the job owns, else one without owner that its pods name, or that has one of these names.
+    """The PodGroup that the job owns, else one that its pods name, or that has one of these names, whoever owns it.
+
+    Controllers use one that exists and ask for no owner: SyncPodGroup of the training operator's
+    pkg/controller.v1/common, v1.5.0 to v1.9.2; Build of Trainer's pkg/runtime/framework/plugins/volcano, v2.1.0;
+    createOrUpdatePodGroup of Volcano's pkg/controllers/job, v1.8.0 to v1.15.1.
 
     Of several, one that was created for the job comes before those that Volcano creates for single pods.
     """
@@ -228,10 +232,8 @@ def _group_of(
     if owned:
         return min(owned, key=lambda item: (is_for_single_pods(item), item["metadata"]["name"]))
     named = [podgroup_of(pod) for pod in pods]
-    free: Mapping[str, Object] = {
-        item["metadata"]["name"]: item for item in groups if not item["metadata"].get("ownerReferences")
-    }
-    return next((free[name] for name in (*named, *names) if name in free), None)
+    by_name: Mapping[str, Object] = {item["metadata"]["name"]: item for item in groups}
+    return next((by_name[name] for name in (*named, *names) if name in by_name), None)
 
 
 def _plain(message: str) -> str:

@@ -79,10 +79,11 @@ def test_a_missing_podgroup_is_the_operator_s_only_when_it_gangs() -> None:
     assert reasons(explained(tfjob())) == ["PodGroupMissing"]
 
 
-def test_a_podgroup_of_that_name_may_be_another_job_s() -> None:
-    other = vcjob()
-    answer = explained(tfjob(), group(other))
-    assert reasons(answer) == ["PodGroupTaken"]
+def test_a_podgroup_of_that_name_may_be_another_job_s_and_serves_both() -> None:
+    other, job = vcjob(), tfjob()
+    pods = [member(job, number, on=f"n{number + 1}") for number in range(2)]
+    answer = explained(job, group(other, phase="Running"), *pods)
+    assert [(item.reason, item.blocks) for item in answer.findings] == [("PodGroupTaken", False)]
     assert "belongs to Job mnist" in answer.findings[0].problem.found
 
 
@@ -115,14 +116,12 @@ def test_an_old_operator_sleeps_through_the_admission_of_a_podgroup() -> None:
     assert "OperatorAsleep" not in reasons(explained(job, group(job, phase="Inqueue")))
 
 
-def test_a_podgroup_that_an_earlier_job_of_that_name_left_behind_is_to_be_deleted() -> None:
-    left = group(tfjob())
+def test_a_podgroup_that_an_earlier_job_of_that_name_left_behind_is_used_and_not_to_be_deleted() -> None:
+    """As on a cluster: operator 1.8.1 takes it, and the job runs with it."""
+    job, left = tfjob(), group(tfjob(), phase="Running")
     left["metadata"]["ownerReferences"][0]["uid"] = "of-the-earlier-one"
-    answer = explained(tfjob(), left)
-    assert reasons(answer) == ["PodGroupTaken"]
-    found = answer.findings[0]
-    assert "belongs to an earlier TFJob mnist, which is deleted or being deleted" in found.problem.found
-    assert found.changes == ("kubectl -n team-a delete podgroups.scheduling.volcano.sh mnist",)
+    answer = explained(job, left, *(member(job, number, on=f"n{number + 1}") for number in range(2)))
+    assert answer.findings == ()
 
 
 def test_what_a_controller_that_is_down_has_not_made_is_not_told_beside_it() -> None:
