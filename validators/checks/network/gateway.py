@@ -81,7 +81,7 @@ def gateway(facts: Facts) -> Outcome:
     A pod requests `/`. 404 means that no VirtualService is bound to kubeflow-gateway; a 5xx means that a backend is
     down (the dashboard, oauth2-proxy or authservice, Dex); no answer means that the gateway itself is down. The probe
     follows the redirect and reads the page at its end: the dashboard without a login fails where a sign-in is
-    installed, and somebody else's page is a warning.
+    installed, and a page of another program is a warning.
     """
     evidence = facts.evidence(GATEWAY)
     if evidence.failure:
@@ -134,7 +134,7 @@ def _fault(evidence: FrontDoor) -> tuple[str, str, str] | None:
 
 
 def _other_page(evidence: FrontDoor, components: Collection[str]) -> tuple[str, str, str] | None:
-    """The same about a page that is not the one to be expected: somebody else's, or the dashboard's unguarded."""
+    """The same about a page that is not the one to be expected: another program's, or the unguarded dashboard's."""
     if evidence.hops[-1].status != _OK or any(item.location.startswith("https://") for item in evidence.hops):
         return None  # a page of another place is not judged
     title = next((item.partition(">")[2].strip() for item in evidence.marks if item.startswith("<title")), "")

@@ -218,9 +218,9 @@ def _is_owned(obj: Object, owners: set[str]) -> bool:
 def _group_of(
     names: Iterable[str], owners: set[str], pods: Iterable[Object], space: str, facts: Facts
 ) -> Object | None:
-    """The PodGroup that the job owns, else one that its pods name, or that has one of these names, whoever owns it.
+    """The PodGroup that the job owns, else one that its pods name or that has one of these names, of any owner.
 
-    Controllers use one that exists and ask for no owner: SyncPodGroup of the training operator's
+    Controllers use one that exists and look at no owner: SyncPodGroup of the training operator's
     pkg/controller.v1/common, v1.5.0 to v1.9.2; Build of Trainer's pkg/runtime/framework/plugins/volcano, v2.1.0;
     createOrUpdatePodGroup of Volcano's pkg/controllers/job, v1.8.0 to v1.15.1.
 

@@ -59,7 +59,7 @@ echo end >> /dev/termination-log
 """For busybox sh and any other. Queries of locations are left out: they hold what belongs to a session.
 
 From Kubeflow 1.9.1 on the first page is oauth2-proxy's own, with 403 and a button (`skip_provider_button = false`):
-where that leads is asked too. wget shows no page that comes with an error, so nc asks for it.
+where that leads is asked too. wget shows no page that comes with an error, so nc requests it.
 """
 
 
