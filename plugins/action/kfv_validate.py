@@ -65,6 +65,7 @@ def _options(settings: Settings, arguments: dict[str, Any], *, check: bool) -> O
         exec_in_pods=arguments["exec_in_pods"],
         acceptance=arguments["acceptance"],
         example_images={image: renamed(image, settings.mirror) for image in example_images()},
+        notebook_images=tuple(renamed(image, settings.mirror) for image in settings.notebooks.offered),
         login_as=arguments["login_as"],
         login_password_file=Path(arguments["login_password_file"]) if arguments["login_password_file"] else None,
         login_password=_kept_password(settings, arguments),

@@ -35,11 +35,13 @@ POD_EVENTS = tuple(Rule(verb, "", "events") for verb in ("list", "watch"))
 class ProbeOptions(Options):
     """Beside what every session has: as whom the probe `login` signs in at the gateway, if at all.
 
-    `images` are new names for images of examples, as the inventory's mirror has them.
+    `images` are new names for images of examples, as the inventory's mirror has them, `notebook_images` those that the
+    inventory offers for notebooks.
     """
 
     login: Credentials | None = None
     images: Mapping[str, str] = field(default_factory=dict)
+    notebook_images: tuple[str, ...] = ()
 
 
 class Noted(Protocol):

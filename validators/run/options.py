@@ -98,6 +98,8 @@ class Options:
     """Create the project's examples and see that they run."""
     example_images: Mapping[str, str] = field(default_factory=dict)
     """From a caller that knows the mirror: new names for their images."""
+    notebook_images: tuple[str, ...] = ()
+    """Likewise: the images that its inventory offers for notebooks, by the names that nodes pull."""
     login_as: str = ""
     """The e-mail address of a user who signs in at the gateway."""
     login_password_file: Path | None = None
@@ -122,7 +124,8 @@ class Options:
     def shown(self) -> dict[str, Any]:
         """What a report says of them; of the expected objects and images only their number."""
         plain = asdict(replace(self, expected_objects={}, planned_images={}, example_images={}))
-        del plain["login_password"], plain["registry_logins"], plain["rollout_problems"], plain["example_images"]
+        del plain["login_password"], plain["registry_logins"], plain["rollout_problems"]
+        del plain["example_images"], plain["notebook_images"]
         plain |= {"expected_objects": len(self.expected_objects), "planned_images": len(self.planned_images)}
         return {key: str(value) if isinstance(value, Path) else value for key, value in plain.items()}
 

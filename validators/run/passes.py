@@ -123,6 +123,7 @@ class _Passes:
             registry_logins=self.options.registry_logins,
             login=login_of(self.options),
             images=self.options.example_images,
+            notebook_images=self.options.notebook_images,
         )
         probing = Probing.begin(self.cluster, facts, chosen, self.progress)
         self.runs.append(probing.session.run)

@@ -1,4 +1,4 @@
-"""What the variables for pods make of a component's manifests, in their order."""
+"""What the variables for pods, and for notebooks, make of a component's manifests, in their order."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from kubeflow_volcano.rollout.patches.pods.placement import with_placement
 from kubeflow_volcano.rollout.patches.pods.proxy import with_proxy
 from kubeflow_volcano.rollout.patches.pods.pull_secrets import with_pull_secrets
 from kubeflow_volcano.rollout.patches.pods.tag_resolution import skipped_registries, with_skipped_registries
+from kubeflow_volcano.rollout.people.notebooks import with_notebooks
 from kubeflow_volcano.rollout.settings.settings import Settings
 
 
@@ -28,6 +29,7 @@ def for_environment(component: str, objects: Iterable[Object], settings: Setting
     )
     changed = with_placement(component, changed, settings.placement)
     changed = with_claims(component, changed, settings.claims)
+    changed = with_notebooks(component, changed, settings.notebooks)
     return with_skipped_registries(changed, skipped_registries(settings.mirror, settings.registry))
 
 

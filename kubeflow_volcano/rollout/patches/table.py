@@ -22,6 +22,7 @@ from kubeflow_volcano.rollout.patches.volcano import configure_scheduling, scope
 from kubeflow_volcano.rollout.people.connectors import add_connectors
 from kubeflow_volcano.rollout.people.issuer import follow_issuer
 from kubeflow_volcano.rollout.people.logins import add_logins
+from kubeflow_volcano.rollout.people.notebooks import add_pod_defaults
 from kubeflow_volcano.rollout.people.teams import add_teams, allow_reading_queues
 from kubeflow_volcano.rollout.settings.access import AccessSettings
 from kubeflow_volcano.rollout.settings.matrix import require_operator
@@ -124,11 +125,14 @@ def _storage(objects: Sequence[Object], settings: Settings) -> None:
 
 def _teams(objects: list[Object], settings: Settings) -> None:
     add_teams(objects, settings.profiles)
-    add_logins(objects, [item.name for item in settings.profiles], settings.credentials)
+    namespaces = [item.name for item in settings.profiles]
+    add_logins(objects, namespaces, settings.credentials)
+    add_pod_defaults(objects, namespaces, settings.notebooks)
 
 
-def _first_logins(objects: list[Object], settings: Settings) -> None:
+def _first_namespace(objects: list[Object], settings: Settings) -> None:
     add_logins(objects, [settings.user.namespace], settings.credentials)
+    add_pod_defaults(objects, [settings.user.namespace], settings.notebooks)
 
 
 def _connectors(objects: list[Object], settings: Settings) -> None:
@@ -164,7 +168,7 @@ _PATCHES: dict[str, tuple[_Patch, ...]] = {
     "dex": (_with_account(dex), _connectors),
     "oauth2-proxy": (_with_account(relying_party), _of_access(session_cookie), _issuer),
     "oidc-authservice": (_with_account(relying_party), _issuer),
-    "user-namespace": (_with_account(first_profile), _first_logins),
+    "user-namespace": (_with_account(first_profile), _first_namespace),
     "profiles": (_teams,),
     "istio": (_of_access(publish),),
     "istio-namespace": (_of_access(admit_traffic),),

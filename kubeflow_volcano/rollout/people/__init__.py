@@ -1,1 +1,1 @@
-"""Who may sign in beside the first user, and teams: users, connectors with the issuer that they need, profiles."""
+"""Who may sign in beside the first user, and teams: users, connectors with their issuer, profiles, notebooks."""

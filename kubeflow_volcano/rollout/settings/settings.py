@@ -29,6 +29,7 @@ from kubeflow_volcano.rollout.settings.images import (
 from kubeflow_volcano.rollout.settings.matrix import fitting_plugins, validate_operator, validate_versions
 from kubeflow_volcano.rollout.settings.own_patches import OwnPatch, validate_components, validate_values
 from kubeflow_volcano.rollout.settings.people.connectors import Connector, validate_connectors
+from kubeflow_volcano.rollout.settings.people.notebooks import NotebookSettings, validate_notebooks
 from kubeflow_volcano.rollout.settings.people.profiles import Profile, validate_profiles, with_queues_of
 from kubeflow_volcano.rollout.settings.people.users import User, validate_users
 from kubeflow_volcano.rollout.settings.pods.claims import ClaimSettings, validate_claims
@@ -112,6 +113,7 @@ class Settings:
     connectors: Annotated[tuple[Connector, ...], Key("kubeflow_connectors")]
     users: Annotated[tuple[User, ...], Key("kubeflow_users")]
     profiles: Annotated[tuple[Profile, ...], Key("kubeflow_profiles")]
+    notebooks: Annotated[NotebookSettings, Key("kubeflow_notebooks")]
     namespace_labels: Annotated[Mapping[str, str], Key("kubeflow_namespace_labels")]
     mirror: Annotated[MirrorSettings, SAME]
     pull: Annotated[PullSettings, SAME]
@@ -270,6 +272,7 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
         problems += validate_access(settings.access, chosen, settings.existing)
         problems += validate_connectors(settings.connectors, settings.access, chosen)
         problems += validate_users(settings.users, settings.user, chosen)
+        problems += validate_notebooks(settings.notebooks, chosen)
         problems += validate_model_registry(settings.user, chosen)
         problems += validate_components("kubeflow_patches", settings.patches, chosen, "patches")
         problems += validate_values(settings.patches)

@@ -8,6 +8,7 @@ from kubeflow_volcano.validators.core.check import check
 from kubeflow_volcano.validators.core.facts import Facts, Probe
 from kubeflow_volcano.validators.core.outcome import Outcome, Severity, failed, passed, skipped
 from kubeflow_volcano.validators.probes.acceptance.examples import CLAIMS, Acceptance, Attempt, acceptance_probe
+from kubeflow_volcano.validators.probes.acceptance.examples import NOTEBOOK as NOTEBOOK_EXAMPLE
 from kubeflow_volcano.validators.probes.acceptance.states import State
 
 _OPT_IN = "acceptance"
@@ -19,7 +20,7 @@ OPERATOR_JOBS = acceptance_probe("jobs", _JOBS, {"kubeflow.org": _KUBEFLOW}, "tr
 TRAIN_JOB = acceptance_probe("trainjob", ("jobs/trainjob",), {"trainer.kubeflow.org": ("trainjobs",)}, "trainer")
 VCJOB = acceptance_probe("vcjob", ("jobs/vcjob",), {"batch.volcano.sh": ("jobs",)}, "")
 NOTEBOOK = acceptance_probe(
-    "notebook", ("notebook",), {"kubeflow.org": ("notebooks",), **_CLAIMS}, "notebook-controller"
+    "notebook", (NOTEBOOK_EXAMPLE,), {"kubeflow.org": ("notebooks",), **_CLAIMS}, "notebook-controller"
 )
 TENSORBOARD = acceptance_probe(
     "tensorboard",
@@ -83,10 +84,10 @@ def vcjob_example(facts: Facts) -> Outcome:
     opt_in=_OPT_IN,
 )
 def notebook_example(facts: Facts) -> Outcome:
-    """The example of a notebook starts.
+    """The example of a notebook starts, with each image that the inventory offers.
 
-    It needs the account default-editor of a profile, so name the namespace of one with --probe-namespace. If there is
-    no pod, see the log of the notebook controller.
+    Without kubeflow_notebooks its own image is tried. It needs the account default-editor of a profile, so name the
+    namespace of one with --probe-namespace. If there is no pod, see the log of the notebook controller.
     """
     return _verdict(facts, NOTEBOOK, "notebook-controller")
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from kubeflow_volcano.catalog.examples import Example, load_example
@@ -28,6 +29,9 @@ from kubeflow_volcano.validators.subjects.storage_classes import STATIC, default
 
 PROFILE = ("app.kubernetes.io/part-of", "kubeflow-profile")
 """Label of the namespaces of profiles, in which accounts and sidecars for pipelines and experiments exist."""
+
+NOTEBOOK = "notebook"
+"""Name of the example that is tried with each image which the inventory offers."""
 
 CLAIMS = ("", ("persistentvolumeclaims",))
 """The resource of claims, with its API group: the session looks at their volumes when it removes them."""
@@ -113,17 +117,30 @@ def _run(plan: _Plan, session: Session, facts: Facts, progress: Progress) -> Acc
     evidence = Acceptance(plan.goal, facts.timing.accept_seconds)
     chosen = plan.component in {"", *facts.expectations.components}
     with noting(evidence):
-        for example in map(load_example, plan.examples if chosen else ()):
-            attempt = Attempt(example.name, absent=_obstacle(session, facts, example))
+        for said, example in chain(*(_variants(session, name) for name in (plan.examples if chosen else ()))):
+            attempt = Attempt(said, absent=_obstacle(session, facts, example))
             evidence.attempts.append(attempt)
             if not attempt.absent:
-                progress(f"example {example.name}")
+                progress(f"example {said}")
                 namespace = session.namespace(Level.BASELINE, _HARD)
                 created = [session.create(obj) for obj in _objects(session, example, namespace)]
                 attempt.object = Ref.of(created[-1])
                 _follow(session, facts.timing, attempt, created[-1], plan.goal)
                 _remove(session, attempt.object, created)
     return evidence
+
+
+def _variants(session: Session, name: str) -> Iterator[tuple[str, Example]]:
+    """The example, with what it is called; that of a notebook once with each image that the inventory offers."""
+    example = load_example(name)
+    offered = session.options.notebook_images if isinstance(session.options, ProbeOptions) else ()
+    if name != NOTEBOOK or not offered:
+        yield name, example
+        return
+    (own,) = {item["image"] for item in example.objects[-1]["spec"]["template"]["spec"]["containers"]}
+    for number, image in enumerate(offered, start=1):
+        objects = tuple(_renamed(obj, {own: image}) for obj in example.objects)
+        yield f"{name} with {image}", replace(example, name=f"{name}-{number}", objects=objects)
 
 
 @dataclass

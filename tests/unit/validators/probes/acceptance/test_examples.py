@@ -122,3 +122,20 @@ def test_pods_say_what_they_wait_for_and_whether_that_lasts() -> None:
     starting = {**pod, "status": {"containerStatuses": [{"state": {"waiting": {"reason": "ContainerCreating"}}}]}}
     assert [*examples._waiting([starting])] == []  # noqa: SLF001
     assert not examples._cannot_start([starting])  # noqa: SLF001
+
+
+def test_a_notebook_is_tried_with_each_image_that_the_inventory_offers() -> None:
+    given = session(notebook_images=("m.example.org/torch:2", "m.example.org/code:4"))
+    tried = [*examples._variants(given, "notebook")]  # noqa: SLF001
+    assert [said for said, _ in tried] == ["notebook with m.example.org/torch:2", "notebook with m.example.org/code:4"]
+    objects = [[*examples._objects(given, example, "ns")] for _, example in tried]  # noqa: SLF001
+    images = [each[-1]["spec"]["template"]["spec"]["containers"][0]["image"] for each in objects]
+    assert images == ["m.example.org/torch:2", "m.example.org/code:4"]
+    names = {obj["metadata"]["name"] for each in objects for obj in each}
+    assert len(names) == sum(map(len, objects)), "claims of earlier ones stay until the end"
+    claims = [
+        each[-1]["spec"]["template"]["spec"]["volumes"][0]["persistentVolumeClaim"]["claimName"] for each in objects
+    ]
+    assert claims == [each[0]["metadata"]["name"] for each in objects]
+    assert [said for said, _ in examples._variants(given, "tensorboard")] == ["tensorboard"]  # noqa: SLF001
+    assert [said for said, _ in examples._variants(session(), "notebook")] == ["notebook"]  # noqa: SLF001

@@ -1,0 +1,175 @@
+"""`kubeflow_notebooks` in the manifests of each release: the page for new notebooks, PodDefaults, idle notebooks.
+
+The page is `spawner_ui_config.yaml` in a ConfigMap whose name ends in a hash, with the same fields in every release.
+The controller reads its environment (pkg/culler of notebook-controller, v1.6.1 to v1.11.0); up to 1.8 upstream's
+manifests do not name these variables.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import yaml
+
+from kubeflow_volcano import foreign
+from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.problems import InvalidInput
+from kubeflow_volcano.rollout.settings.people.notebooks import (
+    CONTROLLER,
+    WEB_APP,
+    Choice,
+    Culling,
+    NotebookSettings,
+    PodDefault,
+)
+
+PAGE = "spawner_ui_config.yaml"
+"""Key of the ConfigMap with the page."""
+
+_FORM = "spawnerFormDefaults"
+_KINDS = {"jupyter": "image", "vscode": "imageGroupOne", "rstudio": "imageGroupTwo"}
+
+
+def with_notebooks(component: str, objects: Iterable[Object], given: NotebookSettings) -> tuple[Object, ...]:
+    """The objects of a component with what the inventory offers for notebooks, on copies.
+
+    Before images get new names, so that those of notebooks are listed, copied and renamed as all others.
+    kubeflow_patches are merged into the result, so they win.
+
+    Raises:
+        InvalidInput: the manifests lack what is changed.
+    """
+    before = tuple(objects)
+    if component == WEB_APP and given.changes_page and before:
+        return tuple(_with_page(before, given))
+    if component == CONTROLLER and given.culling and before:
+        return tuple(_with_culling(before, given.culling))
+    return before
+
+
+def add_pod_defaults(objects: list[Object], namespaces: Iterable[str], given: NotebookSettings) -> None:
+    """Append the PodDefaults for each of the namespaces; the label that chooses one has its name."""
+    objects += [_pod_default(item, namespace) for namespace in namespaces for item in given.pod_defaults]
+
+
+def _with_page(objects: Sequence[Object], given: NotebookSettings) -> Iterator[Object]:
+    if not any(_is_page(obj) for obj in objects):
+        raise InvalidInput.problem(
+            f"the manifests of {WEB_APP} have no ConfigMap with {PAGE}.",
+            "one, which gets kubeflow_notebooks.",
+            f"correct kubeflow_source or kubeflow_sources.{WEB_APP}.",
+        )
+    for obj in objects:
+        if not _is_page(obj):
+            yield obj
+            continue
+        changed = copy.deepcopy(obj)
+        text = changed["data"][PAGE]
+        page = foreign.parse(text.encode(), f"{PAGE} of {WEB_APP}")[0]
+        _change(page[_FORM], given)
+        changed["data"][PAGE] = yaml.safe_dump(page, sort_keys=False)
+        yield changed
+
+
+def _is_page(obj: Object) -> bool:
+    return obj["kind"] == "ConfigMap" and PAGE in (obj.get("data") or {})
+
+
+def _change(form: dict[str, Any], given: NotebookSettings) -> None:
+    for kind, images in (given.images or {}).items():
+        _field(form, _KINDS[kind]).update(value=images[0], options=[*images])
+    if given.custom_images is not None:
+        form["allowCustomImage"] = given.custom_images
+    _amounts(form, given)
+    if given.workspace:
+        _workspace(_field(form, "workspaceVolume"), given)
+    if given.gpus:
+        vendors = [{"limitsKey": item.key, "uiName": item.name} for item in given.gpus.vendors]
+        _field(form, "gpus")["value"] = {"num": given.gpus.count, "vendors": vendors, "vendor": given.gpus.vendor}
+    if given.affinities is not None:
+        _choices(_field(form, "affinityConfig"), "configKey", "affinity", given.affinities)
+    if given.tolerations is not None:
+        _choices(_field(form, "tolerationGroup"), "groupKey", "tolerations", given.tolerations)
+    if chosen := [item.name for item in given.pod_defaults if item.default]:
+        _field(form, "configurations")["value"] = chosen
+
+
+def _amounts(form: dict[str, Any], given: NotebookSettings) -> None:
+    for name, amount in (("cpu", given.cpu), ("memory", given.memory)):
+        if amount and amount.request is not None:
+            _field(form, name)["value"] = str(amount.request)
+        if amount and amount.limit_factor is not None:
+            _field(form, name)["limitFactor"] = amount.limit_factor
+
+
+def _field(form: dict[str, Any], name: str) -> dict[str, Any]:
+    found = form.get(name)
+    if not isinstance(found, dict):
+        raise InvalidInput.problem(
+            f"{PAGE} of {WEB_APP} has no {_FORM}.{name}.",
+            "the fields of upstream's page, which every release of the catalog has.",
+            f"correct kubeflow_source or kubeflow_sources.{WEB_APP}, or leave it out of kubeflow_notebooks.",
+        )
+    return found
+
+
+def _workspace(field: dict[str, Any], given: NotebookSettings) -> None:
+    volume, own = field.get("value"), given.workspace
+    spec = ((volume or {}).get("newPvc") or {}).get("spec")
+    if own is None or volume is None or spec is None:
+        raise InvalidInput.problem(
+            f"{PAGE} of {WEB_APP} has no volume for new notebooks.",
+            f"{_FORM}.workspaceVolume.value.newPvc.spec, as in every release.",
+            "correct the manifests, or leave out kubeflow_notebooks.workspace.",
+        )
+    if own.size:
+        spec.setdefault("resources", {}).setdefault("requests", {})["storage"] = own.size
+    if own.storage_class:
+        spec["storageClassName"] = own.storage_class
+    if own.mount:
+        volume["mount"] = own.mount
+
+
+def _choices(field: dict[str, Any], key: str, content: str, choices: Sequence[Choice]) -> None:
+    field["options"] = [
+        {key: item.key, "displayName": item.name, content: _plain(getattr(item, content) or ())} for item in choices
+    ]
+    field["value"] = next((item.key for item in choices if item.default), "")
+
+
+def _plain(value: Any) -> Any:
+    """Without the types of settings, which YAML does not write."""
+    if isinstance(value, str) or not hasattr(value, "__iter__"):
+        return value
+    if hasattr(value, "items"):
+        return {str(key): _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value]
+
+
+def _with_culling(objects: Sequence[Object], culling: Culling) -> Iterator[Object]:
+    wanted = {
+        "ENABLE_CULLING": "true",
+        "CULL_IDLE_TIME": str(culling.idle_minutes),
+        "IDLENESS_CHECK_PERIOD": str(culling.check_minutes),
+    }
+    for obj in objects:
+        if obj["kind"] != "Deployment":
+            yield obj
+            continue
+        changed = copy.deepcopy(obj)
+        containers = changed["spec"]["template"]["spec"]["containers"]
+        container = next((item for item in containers if item["name"] == "manager"), containers[0])
+        kept = [item for item in container.get("env") or () if item["name"] not in wanted]
+        container["env"] = [*kept, *({"name": name, "value": value} for name, value in wanted.items())]
+        yield changed
+
+
+def _pod_default(item: PodDefault, namespace: str) -> Object:
+    return {
+        "apiVersion": "kubeflow.org/v1alpha1",
+        "kind": "PodDefault",
+        "metadata": {"name": item.name, "namespace": namespace},
+        "spec": {"selector": {"matchLabels": {item.name: "true"}}, "desc": item.title, **_plain(item.spec)},
+    }
