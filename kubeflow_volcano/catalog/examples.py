@@ -27,7 +27,7 @@ PAGE = "README.md"
 """The page about them, in the same directory."""
 
 _MARKS = "<!-- examples: python -m kubeflow_volcano.catalog.examples -->", "<!-- end of examples -->"
-_PARTS = ("You see", "GPUs", "Images")
+_PARTS = ("You see", "GPUs", "Images", "Started")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,9 @@ class ExampleKind:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One manifest. `name` is its path without the suffix; `title`, `sees`, `gpus` and `images` are of its header.
+    """One manifest. `name` is its path without the suffix; `title` to `started` are of its header.
 
-    `title` says what it shows, and `sees` what its user sees when it works.
+    `title` says what it shows, `sees` what its user sees when it works, and `started` on what it was tried by tests.
     """
 
     name: str
@@ -52,6 +52,7 @@ class Example:
     sees: str
     gpus: str
     images: str
+    started: str
     objects: tuple[dict[str, Any], ...]
 
     @property
@@ -102,8 +103,7 @@ def load_example(name: str) -> Example:
         named = ", ".join(f"`# {part}: …`" if part else "a first line that says what it shows" for part in missing)
         problem = Problem(f"examples/{name}.yaml without {named}.", f"a title, {', '.join(_PARTS)}.", "add it.")
         raise InvalidInput(problem)
-    title, sees, gpus, images = (header[part] for part in ("", *_PARTS))
-    return Example(name, title, sees, gpus, images, tuple(foreign.parse(text, f"examples/{name}.yaml")))
+    return Example(name, *(header[part] for part in ("", *_PARTS)), tuple(foreign.parse(text, f"examples/{name}.yaml")))
 
 
 def _header(text: str) -> Iterator[tuple[str, str]]:
@@ -134,7 +134,7 @@ def with_table(page: str) -> str:
     """The text of the page with a table of all examples between its marks."""
     begin, end = _MARKS
     head, _, rest = page.partition(begin)
-    heads = ("example", "kinds", "from release", "what it shows", "what you see")
+    heads = ("example", "kinds", "from release", "what it shows", "what you see", "was started")
     rows = (heads, ["---"] * len(heads), *map(_row, examples()))
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     return f"{head}{begin}\n{table}\n{end}{rest.partition(end)[2]}"
@@ -142,7 +142,8 @@ def with_table(page: str) -> str:
 
 def _row(example: Example) -> Sequence[str]:
     kinds = ", ".join(dict.fromkeys("vcjob" if _is_vcjob(item) else item.kind for item in example.kinds))
-    return f"[{example.path}]({example.path})", kinds, _from(example), example.title, example.sees.replace("|", "\\|")
+    texts = (_from(example), example.title, example.sees.replace("|", "\\|"), example.started)
+    return f"[{example.path}]({example.path})", kinds, *texts
 
 
 def _is_vcjob(item: ExampleKind) -> bool:

@@ -23,6 +23,7 @@ from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.account.sign_in import decoded
 from kubeflow_volcano.rollout.people.by_hand import LIVE
+from kubeflow_volcano.rollout.people.logins import SECRET
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from kubeflow_volcano.rollout.state.inventory import read_inventory
 from kubeflow_volcano.rollout.uninstall.run import uninstall
@@ -40,6 +41,7 @@ PROFILES = "kubeflow.org/v1"
 QUEUES = "scheduling.volcano.sh/v1beta1"
 VISION, SPEECH = "kfv-vision", "kfv-speech"
 ADA, BOB = "ada@example.org", "bob@example.org"
+LOGIN = {"registry": "registry.example", "username": "puller", "password": "word", "profiles": True}
 
 
 class Controller:
@@ -169,7 +171,9 @@ def test_users_and_teams_from_the_first_run_to_their_leaving(cluster: Cluster, g
         first = run(cluster, settings)
     assert actions(first) == foreseen
     own = {ref.kind for ref, action in foreseen.items() if VISION in {ref.name, ref.namespace} and action == "created"}
-    assert own == {"Namespace", "Profile", "PriorityClass", "Queue", "RoleBinding", "AuthorizationPolicy"}
+    assert own == {
+        *("AuthorizationPolicy", "LimitRange", "Namespace", "PriorityClass", "Profile", "Queue", "RoleBinding"),
+    }
     quota = cluster.get(Ref("v1", "ResourceQuota", VISION, "kf-resource-quota"))
     assert quota
     assert quota["spec"]["hard"] == {"requests.cpu": "4", "pods": "20"}
@@ -194,8 +198,32 @@ def test_users_and_teams_from_the_first_run_to_their_leaving(cluster: Cluster, g
     until(queues_of_pods)
     assert f"{VISION} ({VISION}), {SPEECH} ({SPEECH})" in way_in(cluster, settings)[-1]
 
-    by_hand(cluster, settings)
+    without_requests(cluster)
+    given = {**given, "image_mirror_credentials": [LOGIN]}
+    signing_in(cluster, parse(given))
+    by_hand(cluster, parse(given))
     leaving(cluster, given)
+
+
+def without_requests(cluster: Cluster) -> None:
+    """The quota of the team counts CPU, and a pod that does not name any is admitted with the default."""
+    pod = lone_pod(VISION)
+    del pod["spec"]["containers"][0]["resources"]
+    made = cluster.create({**pod, "metadata": {**pod["metadata"], "name": "plain"}})
+    assert made["spec"]["containers"][0]["resources"] == {"requests": {"cpu": "100m"}}
+
+
+def signing_in(cluster: Cluster, settings: Settings) -> None:
+    """The accounts of profiles name their login, beside what others let them name; check mode foretells it."""
+    account = Ref("v1", "ServiceAccount", VISION, "default")
+    cluster.patch(account, {"imagePullSecrets": [{"name": "theirs"}]})
+    foreseen = actions(run(cluster, settings, check=True))
+    assert foreseen[account] == "changed"
+    assert actions(run(cluster, settings)) == foreseen
+    live = cluster.get(account)
+    assert live
+    assert live["imagePullSecrets"] == [{"name": "theirs"}, {"name": SECRET}]
+    assert actions(run(cluster, settings)) == {}
 
 
 def by_hand(cluster: Cluster, settings: Settings) -> None:

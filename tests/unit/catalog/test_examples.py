@@ -69,6 +69,10 @@ def test_its_head_says_what_one_sees_and_what_is_known_of_the_images(example: Ex
     assert all(len(text) > 20 for text in (example.title, example.sees))
     assert example.gpus.endswith(".")
     assert example.images.endswith(".")
+    gang = {obj["apiVersion"] for obj in example.objects} & {"batch.volcano.sh/v1alpha1", "kubeflow.org/v1"}
+    tried = bool(gang) and "/" in example.name and all(item.kind != "JAXJob" for item in example.kinds)
+    begins = "on Kubernetes 1.30.2 with Volcano 1.10.0" if tried else "by no controller"
+    assert example.started.startswith(begins), "what tests/integration/test_example_gangs.py starts, and no more"
     assert "@sha256:" not in (HOME / example.path).read_text(encoding="utf-8")
 
 
