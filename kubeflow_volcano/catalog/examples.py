@@ -103,7 +103,8 @@ def load_example(name: str) -> Example:
         named = ", ".join(f"`# {part}: …`" if part else "a first line that says what it shows" for part in missing)
         problem = Problem(f"examples/{name}.yaml without {named}.", f"a title, {', '.join(_PARTS)}.", "add it.")
         raise InvalidInput(problem)
-    return Example(name, *(header[part] for part in ("", *_PARTS)), tuple(foreign.parse(text, f"examples/{name}.yaml")))
+    title, sees, gpus, images, started = (header[part] for part in ("", *_PARTS))
+    return Example(name, title, sees, gpus, images, started, tuple(foreign.parse(text, f"examples/{name}.yaml")))
 
 
 def _header(text: str) -> Iterator[tuple[str, str]]:
