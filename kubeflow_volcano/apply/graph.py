@@ -10,7 +10,7 @@ from kubeflow_volcano.apply.rights import Rights, pod_template
 from kubeflow_volcano.cluster.admission.plurals import Plurals
 from kubeflow_volcano.cluster.admission.webhooks import WEBHOOK_KINDS, Webhook, backends, labelled_namespace, webhooks
 from kubeflow_volcano.cluster.api.discovery import Kinds
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 
 __all__ = ["CRD_KIND", "WEBHOOK_KINDS", "WORKLOAD_KINDS", "Graph", "Needs", "graph"]
 
@@ -191,8 +191,7 @@ def _pods(obj: Object) -> Iterator[Object]:
     template = pod_template(obj) if obj["kind"] in WORKLOAD_KINDS - {"CronJob"} else None
     if template:
         labels = (template.get("metadata") or {}).get("labels") or {}
-        meta = {"name": "", "namespace": obj["metadata"].get("namespace", ""), "labels": labels}
-        yield {"apiVersion": "v1", "kind": "Pod", "metadata": meta}
+        yield new_object("v1", "Pod", "", obj["metadata"].get("namespace", ""), meta={"labels": labels})
 
 
 def _all_before(refs: Collection[Ref], needs: Mapping[Ref, Needs]) -> set[Ref]:

@@ -13,7 +13,7 @@ import yaml
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.foreign import read_yaml
 
 _SERVICE_CIDR = ("networking.k8s.io/v1", "ServiceCIDR")
@@ -47,12 +47,9 @@ def _ranges_of_services(cluster: Cluster, kubeadm: Object) -> list[str]:
 
 
 def _refused_range(cluster: Cluster) -> list[str]:
-    service: Object = {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": "kubeflow-volcano-range", "namespace": "default"},
-        "spec": {"clusterIP": _OUTSIDE, "ports": [{"port": 443}]},
-    }
+    service: Object = new_object(
+        "v1", "Service", "kubeflow-volcano-range", "default", spec={"clusterIP": _OUTSIDE, "ports": [{"port": 443}]}
+    )
     try:
         cluster.create(service, dry_run=True)
     except ApiError as error:

@@ -16,6 +16,7 @@ __all__ = [
     "last_seen",
     "mappings_in",
     "named",
+    "new_object",
     "pod_specs",
 ]
 
@@ -24,6 +25,14 @@ Object = dict[str, Any]
 
 _NUMBERS = {"observedGeneration": int}
 """The type of those fields of conditions that are no texts."""
+
+
+def new_object(
+    api_version: str, kind: str, name: str, namespace: str = "", *, meta: Object | None = None, **fields: Any
+) -> Object:
+    """An object with these fields, as manifests have it; `meta` is further metadata."""
+    where = {"namespace": namespace} if namespace else {}
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name, **where, **(meta or {})}, **fields}
 
 
 def conditions(obj: Object) -> dict[str, Object]:

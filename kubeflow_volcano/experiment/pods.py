@@ -7,7 +7,7 @@ from typing import Any
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, new_object
 
 RESOURCES: Mapping[str, Mapping[str, str]] = {
     "requests": {"cpu": "0", "memory": "16Mi"},
@@ -44,16 +44,13 @@ def probe_pod(
     security: Mapping[str, Any] | None = None,
 ) -> Object:
     """A pod with one container. Level restricted admits it, unless `security` (the pod's) or `spec` prevent that."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": name,
-            "namespace": namespace,
-            "labels": {**(labels or {}), **_NO_SIDECAR},
-            "annotations": {**(annotations or {}), **_NO_SIDECAR},
-        },
-        "spec": {
+    return new_object(
+        "v1",
+        "Pod",
+        name,
+        namespace,
+        meta={"labels": {**(labels or {}), **_NO_SIDECAR}, "annotations": {**(annotations or {}), **_NO_SIDECAR}},
+        spec={
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,
             "restartPolicy": "Never",
@@ -73,7 +70,7 @@ def probe_pod(
             ],
             **(spec or {}),
         },
-    }
+    )
 
 
 def on_node(name: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import NotServed
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.cluster.watch.observer import Observer, Subject
 from kubeflow_volcano.deadline import Deadline
 
@@ -40,8 +40,7 @@ def space(cluster: Cluster, run: str, level: Level, hard: Mapping[str, str] | No
         with contextlib.suppress(NotServed):
             cluster.resource(*_PODGROUP)
             limits[_GROUPS] = "4"
-    meta = {"name": "kfv", "namespace": name}
-    return namespace, {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta, "spec": {"hard": limits}}
+    return namespace, new_object("v1", "ResourceQuota", "kfv", name, spec={"hard": limits})
 
 
 def wait_usable(cluster: Cluster, name: str, stopped: Callable[[], bool]) -> bool:

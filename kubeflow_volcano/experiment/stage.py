@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kubeflow_volcano.catalog.gangs import VOLCANO, GangScheduler
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, new_object
 from kubeflow_volcano.experiment.pods import probe_pod
 from kubeflow_volcano.experiment.record import Group, Member, Moment, Recorder
 from kubeflow_volcano.experiment.session import ProbeRefused, Session
@@ -130,8 +130,7 @@ class Stage:
         spec: dict[str, Any] = {"minMember": minimum}
         if self._gang.has_queues:
             spec["queue"] = self._session.options.queue
-        meta = {"name": name, "namespace": self.recorder.namespace}
-        self._create({"apiVersion": api_version, "kind": kind, "metadata": meta, "spec": spec})
+        self._create(new_object(api_version, kind, name, self.recorder.namespace, spec=spec))
 
     def pod(
         self,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.cluster.readiness import State
 from kubeflow_volcano.cluster.watch.waiting import wait_ready
 from kubeflow_volcano.deadline import Deadline
@@ -99,8 +99,7 @@ def test_pods_that_have_ended_well_or_are_replaced_are_no_failures(kubeconfig: P
     main = {"name": "main", "image": BUSYBOX, "command": ["true"]}
     once = {"spec": {"restartPolicy": "Never", "containers": [main]}}
     with space(cluster) as where:
-        meta = {"name": "once", "namespace": where}
-        job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": {"template": once}}
+        job = new_object("batch/v1", "Job", "once", where, spec={"template": once})
         (running,) = pods_of(cluster, OPERATOR)
         with made(cluster, job, pod("operator-old", OPERATOR.namespace)) as (_, item):
             until(lambda: (cluster.get(Ref.of(job)) or {}).get("status", {}).get("succeeded"))

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from kubeflow_volcano.catalog.images.probes import PAUSE
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.validators.explain.model import Explanation, Finding, State
 from kubeflow_volcano.validators.explain.reading.situation import read_situation
 from kubeflow_volcano.validators.explain.rendering import document, render
@@ -38,12 +38,7 @@ def job(name: str, roles: dict[str, int], container: Object = LITTLE, kind: str 
     replicas = {
         role: {"replicas": count, "restartPolicy": "OnFailure", "template": template} for role, count in roles.items()
     }
-    return {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": kind,
-        "metadata": {"name": name},
-        "spec": {field: replicas, "runPolicy": {"schedulingPolicy": policy}},
-    }
+    return new_object("kubeflow.org/v1", kind, name, spec={field: replicas, "runPolicy": {"schedulingPolicy": policy}})
 
 
 class Jobs:

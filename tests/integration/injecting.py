@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from tests.integration.breaking import made
 from tests.waiting import until
 
@@ -61,12 +61,7 @@ def injecting(cluster: Cluster, name: str, change: Change, chosen: Object, **hoo
             "admissionReviewVersions": ["v1"],
             **hook,
         }
-        body = {
-            "apiVersion": "admissionregistration.k8s.io/v1",
-            "kind": "MutatingWebhookConfiguration",
-            "metadata": {"name": name},
-            "webhooks": [webhook],
-        }
+        body = new_object("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", name, webhooks=[webhook])
         with made(cluster, body):
             until(lambda: cluster.create(chosen, dry_run=True) and called.is_set())
             yield

@@ -10,7 +10,7 @@ import pytest
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.rollout.access.requirements import unmet_access
 from kubeflow_volcano.rollout.patches.table import patched
 from kubeflow_volcano.rollout.settings.settings import parse
@@ -38,22 +38,16 @@ def upstream(namespace: str) -> dict[str, list[Object]]:
     """As far as the way in changes them."""
     place = {"namespace": namespace}
     ports = [{"name": "http2", "port": 80, "targetPort": 8080}, {"name": "https", "port": 443, "targetPort": 8443}]
-    service = {"name": "istio-ingressgateway", **place}
-    policy = {"name": "same-namespace", **place}
-    gateway = {"name": "kubeflow-gateway", **place}
     networking = "networking.istio.io/v1alpha3"
     return {
-        "istio": [{"apiVersion": "v1", "kind": "Service", "metadata": service, "spec": {"ports": ports}}],
+        "istio": [new_object("v1", "Service", "istio-ingressgateway", meta={**place}, spec={"ports": ports})],
         "istio-namespace": [
-            {
-                "apiVersion": "networking.k8s.io/v1",
-                "kind": "NetworkPolicy",
-                "metadata": policy,
-                "spec": {"podSelector": {}},
-            }
+            new_object(
+                "networking.k8s.io/v1", "NetworkPolicy", "same-namespace", meta={**place}, spec={"podSelector": {}}
+            )
         ],
         "kubeflow-istio-resources": [
-            {"apiVersion": networking, "kind": "Gateway", "metadata": gateway, "spec": {"servers": []}}
+            new_object(networking, "Gateway", "kubeflow-gateway", meta={**place}, spec={"servers": []})
         ],
     }
 

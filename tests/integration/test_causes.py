@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.objects import Object, Ref, conditions
+from kubeflow_volcano.cluster.objects import Object, Ref, conditions, new_object
 from kubeflow_volcano.rehearsal.cluster.status import read_status
 from kubeflow_volcano.validators.core.consequences import REASON
 from kubeflow_volcano.validators.core.timing import Timing
@@ -73,8 +73,7 @@ def _second(deployment: Object, namespace: str) -> Object:
     spec = copy.deepcopy(deployment["spec"])
     spec["template"]["spec"] |= {"serviceAccountName": "absent", "serviceAccount": "absent"}
     spec["template"]["spec"]["containers"][0]["args"] = []
-    meta = {"name": "training-operator", "namespace": namespace}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec}
+    return new_object("apps/v1", "Deployment", "training-operator", namespace, spec=spec)
 
 
 @pytest.mark.long

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.experiment.pods import SCRIPT_RESOURCES, probe_pod
 from kubeflow_volcano.experiment.session import Options
 from kubeflow_volcano.validators.checks.volcano import aftermath
@@ -64,11 +64,7 @@ def test_the_last_words_of_a_container_that_was_started_again_are_read(cluster: 
             "selector": {"matchLabels": label},
             "template": {"metadata": {"labels": label}, "spec": template["spec"]},
         }
-        deployment = {
-            "apiVersion": "apps/v1",
-            "kind": "Deployment",
-            "metadata": {"name": "scheduler", "namespace": where},
-        }
+        deployment = new_object("apps/v1", "Deployment", "scheduler", where)
         with made(cluster, deployment | {"spec": spec}):
             ours = {Ref("apps/v1", "Deployment", where, "scheduler"): "volcano"}
 
@@ -116,8 +112,7 @@ def test_a_group_without_pods_and_a_gang_in_pieces_are_found_when_they_last(clus
 
 
 def group(where: str, name: str, minimum: int) -> Object:
-    meta = {"name": name, "namespace": where}
-    return {"apiVersion": PODGROUP[0], "kind": PODGROUP[1], "metadata": meta, "spec": {"minMember": minimum}}
+    return new_object(PODGROUP[0], PODGROUP[1], name, where, spec={"minMember": minimum})
 
 
 def member(where: str, name: str) -> Object:

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.validators.checks import CHECKS
 from kubeflow_volcano.validators.core.outcome import Outcome
@@ -94,9 +94,8 @@ def node(cluster: Cluster, name: str) -> Iterator[None]:
 
 def lease(name: str, seconds: float) -> Object:
     """What a kubelet whose clock is that many seconds ahead writes."""
-    meta = {"name": name, "namespace": "kube-node-lease"}
     spec = {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": instant(seconds)}
-    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": spec}
+    return new_object("coordination.k8s.io/v1", "Lease", name, "kube-node-lease", spec=spec)
 
 
 @pytest.mark.fault(40)
@@ -163,12 +162,9 @@ def hook(service: str, *, group: str = "", resource: str = "configmaps", **rest:
         "admissionReviewVersions": ["v1"],
         "timeoutSeconds": 1,
     }
-    return {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingWebhookConfiguration",
-        "metadata": {"name": "kfv-test"},
-        "webhooks": [entry | rest],
-    }
+    return new_object(
+        "admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "kfv-test", webhooks=[entry | rest]
+    )
 
 
 def refusal(cluster: Cluster) -> str:
@@ -252,12 +248,13 @@ def definition(plural: str, kind: str, scope: str = "Namespaced") -> Object:
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     names = {"plural": plural, "kind": kind, "singular": kind.lower()}
     versions = [{"name": "v1", "served": True, "storage": True, "schema": schema}]
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.cert-manager.io", "annotations": {"meta.helm.sh/release-name": "certs"}},
-        "spec": {"group": "cert-manager.io", "scope": scope, "names": names, "versions": versions},
-    }
+    return new_object(
+        "apiextensions.k8s.io/v1",
+        "CustomResourceDefinition",
+        f"{plural}.cert-manager.io",
+        meta={"annotations": {"meta.helm.sh/release-name": "certs"}},
+        spec={"group": "cert-manager.io", "scope": scope, "names": names, "versions": versions},
+    )
 
 
 def in_days(number: int) -> str:
@@ -265,8 +262,7 @@ def in_days(number: int) -> str:
 
 
 def of_cert_manager(kind: str, name: str, **rest: Any) -> Object:
-    meta = {"name": name, "namespace": "default"}
-    return {"apiVersion": "cert-manager.io/v1", "kind": kind, "metadata": meta, **rest}
+    return new_object("cert-manager.io/v1", kind, name, "default", **rest)
 
 
 def test_certificates_and_their_foreign_owner(kubeconfig: Path, cluster: Cluster) -> None:

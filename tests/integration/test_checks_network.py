@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.validators.core.outcome import Outcome
 from kubeflow_volcano.validators.probes.acting import ProbeOptions
@@ -123,19 +123,16 @@ def gateway(where: str) -> tuple[Object, Object]:
     container = {"name": "gateway", "image": IMAGES.busybox_image, "command": ["sh", "-c", GATEWAY]}
     probe = {"tcpSocket": {"port": 8084}, "periodSeconds": 1}
     labels = {"app": "gateway"}
-    pod = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "gateway", "namespace": where, "labels": labels},
-        "spec": {"containers": [container | {"readinessProbe": probe}], "terminationGracePeriodSeconds": 0},
-    }
+    pod = new_object(
+        "v1",
+        "Pod",
+        "gateway",
+        where,
+        meta={"labels": labels},
+        spec={"containers": [container | {"readinessProbe": probe}], "terminationGracePeriodSeconds": 0},
+    )
     ports = [{"name": "http2", "port": 80, "targetPort": 8081}]
-    service = {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": SERVICE.name, "namespace": where},
-        "spec": {"selector": labels, "ports": ports},
-    }
+    service = new_object("v1", "Service", SERVICE.name, where, spec={"selector": labels, "ports": ports})
     return pod, service
 
 
@@ -188,12 +185,7 @@ def test_a_sidecar_a_stranger_and_an_old_scheduler_are_found_together(kubeconfig
         until(lambda: "Profile" in cluster.kinds("kubeflow.org/v1"))
         waiting = {"containers": containers, "nodeSelector": {"kfv.io/nowhere": "true"}, "schedulerName": "kube-batch"}
         labels = {"volcano.sh/job-name": "job"}
-        pod = {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": "worker", "namespace": where, "labels": labels},
-            "spec": waiting,
-        }
+        pod = new_object("v1", "Pod", "worker", where, meta={"labels": labels}, spec=waiting)
         profile = {"apiVersion": "kubeflow.org/v1", "kind": "Profile", "metadata": {"name": where}, "spec": {}}
         with made(cluster, pod, profile):
             wrong = replace(QUICK, release="1.8.1", volcano_version="1.12.2")
@@ -232,9 +224,9 @@ def crd(name: str, kind: str) -> Object:
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     served = {"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
     names = {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": resource},
-        "spec": {"group": group, "scope": "Cluster", "names": names, "versions": [served]},
-    }
+    return new_object(
+        "apiextensions.k8s.io/v1",
+        "CustomResourceDefinition",
+        resource,
+        spec={"group": group, "scope": "Cluster", "names": names, "versions": [served]},
+    )

@@ -15,7 +15,7 @@ import pytest
 from kubeflow_volcano.catalog.examples import Example, examples, load_example
 from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.cluster.watch.observer import Observer, Subject
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.experiment.record import Group, Member, Recorder
@@ -113,8 +113,7 @@ def test_the_gang_is_what_the_example_says_and_is_bound_together(cluster: Cluste
             assert max(times) - min(times) < TOGETHER_SECONDS
             session.adopt(live)
             for item in members:
-                meta = {"namespace": item.namespace, "name": item.name, "uid": item.uid}
-                session.adopt({"apiVersion": "v1", "kind": "Pod", "metadata": meta})
+                session.adopt(new_object("v1", "Pod", item.name, item.namespace, meta={"uid": item.uid}))
 
 
 def test_the_gang_that_needs_gpus_gets_one_for_each_pod(cluster: Cluster) -> None:

@@ -23,7 +23,7 @@ from kubeflow_volcano.catalog.examples import Example, ExampleKind, example_kind
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rehearsal.build.generation import load_generation
 from kubeflow_volcano.rehearsal.build.kept import Tools
@@ -130,12 +130,9 @@ def of_volcano(path: Path) -> Sequence[Object]:
 def prepared(crd: Object) -> Object:
     """The CRD without a conversion, whose webhook does not run, and without texts, which exceed a request's size."""
     spec = {key: value for key, value in crd["spec"].items() if key != "conversion"}
-    return {
-        "apiVersion": CRD[0],
-        "kind": CRD[1],
-        "metadata": {"name": crd["metadata"]["name"], "annotations": approved(crd)},
-        "spec": without_texts(spec),
-    }
+    return new_object(
+        CRD[0], CRD[1], crd["metadata"]["name"], meta={"annotations": approved(crd)}, spec=without_texts(spec)
+    )
 
 
 def approved(crd: Object) -> dict[str, str]:

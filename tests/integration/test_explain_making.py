@@ -8,7 +8,7 @@ import pytest
 
 from kubeflow_volcano.catalog.images.probes import PAUSE
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.validators.explain.model import Explanation, State
 from kubeflow_volcano.validators.explain.reading.situation import read_situation
 from kubeflow_volcano.validators.explain.stages import explain
@@ -32,12 +32,7 @@ def home(cluster: Cluster) -> Iterator[str]:
 def tfjob(name: str, namespace: str) -> Object:
     container = {"name": "tensorflow", "image": PAUSE, "resources": {"requests": {"cpu": "10m"}}}
     worker = {"replicas": 2, "restartPolicy": "Never", "template": {"spec": {"containers": [container]}}}
-    return {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": "TFJob",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {"tfReplicaSpecs": {"Worker": worker}},
-    }
+    return new_object("kubeflow.org/v1", "TFJob", name, namespace, spec={"tfReplicaSpecs": {"Worker": worker}})
 
 
 def nobody_s_webhook(cluster: Cluster, namespace: str) -> Object:
@@ -55,12 +50,7 @@ def nobody_s_webhook(cluster: Cluster, namespace: str) -> Object:
         "admissionReviewVersions": ["v1"],
         "sideEffects": "None",
     }
-    return {
-        "apiVersion": VOLCANOS.api_version,
-        "kind": VOLCANOS.kind,
-        "metadata": {"name": namespace},
-        "webhooks": [entry],
-    }
+    return new_object(VOLCANOS.api_version, VOLCANOS.kind, namespace, webhooks=[entry])
 
 
 def answer(cluster: Cluster, namespace: str, name: str, reasons: set[str], state: State = State.WAITING) -> Explanation:

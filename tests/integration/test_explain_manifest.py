@@ -14,7 +14,7 @@ import yaml
 from kubeflow_volcano.catalog.images.probes import PAUSE
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.validators.__main__ import main
 from kubeflow_volcano.validators.explain.manifest.judging import judge
 from kubeflow_volcano.validators.explain.manifest.model import Manifest
@@ -40,7 +40,6 @@ def home(cluster: Cluster) -> Iterator[str]:
 
 def manifests(namespace: str) -> list[Object]:
     """One of each kind, with nothing wrong."""
-    meta = {"name": "mnist", "namespace": namespace, "labels": {"any": "label"}}
     worker = {"replicas": 2, "restartPolicy": "Never", "template": {"spec": POD}}
     specs = {
         ("kubeflow.org/v1", "TFJob"): {"tfReplicaSpecs": {"Worker": worker}, "runPolicy": {"schedulingPolicy": {}}},
@@ -60,7 +59,7 @@ def manifests(namespace: str) -> list[Object]:
         ("v1", "Pod"): POD,
     }
     return [
-        {"apiVersion": version, "kind": kind, "metadata": meta, "spec": copy.deepcopy(spec)}
+        new_object(version, kind, "mnist", namespace, meta={"labels": {"any": "label"}}, spec=copy.deepcopy(spec))
         for (version, kind), spec in specs.items()
     ]
 

@@ -10,7 +10,7 @@ import pytest
 
 from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.validators.explain.model import State
 from tests.integration.breaking import made, space
 from tests.integration.explaining import LITTLE, SIMULATED, Jobs, job
@@ -116,13 +116,11 @@ def place(cluster: Cluster) -> Iterator[Place]:
 
 def limit(where: Place) -> Object:
     spec = {"limits": [{"type": "Container", "max": {"cpu": "100m"}}]}
-    meta = {"name": "small", "namespace": where.limits.namespace}
-    return {"apiVersion": "v1", "kind": "LimitRange", "metadata": meta, "spec": spec}
+    return new_object("v1", "LimitRange", "small", where.limits.namespace, spec=spec)
 
 
 def quota(where: Place) -> Object:
-    meta = {"name": "small", "namespace": where.quota.namespace}
-    return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta, "spec": {"hard": {"pods": "1"}}}
+    return new_object("v1", "ResourceQuota", "small", where.quota.namespace, spec={"hard": {"pods": "1"}})
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import pytest
 from kubeflow_volcano.apply.engine import Engine
 from kubeflow_volcano.apply.result import Action, ApplyResult
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.rehearsal.inside.placement import SIMULATED_LABEL, TOLERATION
 from tests.waiting import until
@@ -33,12 +33,9 @@ def service() -> Object:
 def backend(**pod: Any) -> Object:
     labels = {"app": "back"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": "none"}], **pod}}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "back", "namespace": SPACE},
-        "spec": {"selector": {"matchLabels": labels}, "template": template},
-    }
+    return new_object(
+        "apps/v1", "Deployment", "back", SPACE, spec={"selector": {"matchLabels": labels}, "template": template}
+    )
 
 
 def configuration() -> Object:
@@ -57,12 +54,7 @@ def configuration() -> Object:
         "sideEffects": "None",
         "timeoutSeconds": 1,
     }
-    return {
-        "apiVersion": HOOK.api_version,
-        "kind": HOOK.kind,
-        "metadata": {"name": HOOK.name},
-        "webhooks": [{**hook, "failurePolicy": "Fail"}],
-    }
+    return new_object(HOOK.api_version, HOOK.kind, HOOK.name, webhooks=[{**hook, "failurePolicy": "Fail"}])
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ from kubeflow_volcano.apply.result import Action, ApplyResult
 from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.experiment.session import Options
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
@@ -117,12 +117,7 @@ def job(where: str, name: str) -> Object:
     annotations = {"sidecar.istio.io/inject": "false"}
     template = {"metadata": {"annotations": annotations}, "spec": {"containers": [container]}}
     spec = {"pytorchReplicaSpecs": {"Worker": {"replicas": 1, "restartPolicy": "Never", "template": template}}}
-    return {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": "PyTorchJob",
-        "metadata": {"name": name, "namespace": where},
-        "spec": spec,
-    }
+    return new_object("kubeflow.org/v1", "PyTorchJob", name, where, spec=spec)
 
 
 def schedulers(cluster: Cluster, where: str, name: str) -> set[str]:
@@ -177,9 +172,8 @@ def test_the_container_that_wakes_an_old_operator_touches_jobs_whose_gang_may_ru
     text["spec"] = {"template": {"spec": {"containers": [old]}}}
     (asked,) = with_notifier([text], OPERATOR.name, "1.5.0", settings.volcano.version)
     container = asked["spec"]["template"]["spec"]["containers"][1]
-    meta = {"name": "notifier", "namespace": OPERATOR.namespace}
     spec = {"serviceAccountName": "training-operator", "containers": [container], "terminationGracePeriodSeconds": 300}
-    pod = cluster.create({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
+    pod = cluster.create(new_object("v1", "Pod", "notifier", OPERATOR.namespace, spec=spec))
     try:
         until(lambda: running(cluster, Ref.of(pod)))
         with space(cluster) as where, made(cluster, job(where, "asleep")) as (item,):

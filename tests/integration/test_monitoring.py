@@ -11,7 +11,7 @@ import pytest
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.deadline import Deadline
 from tests.integration.test_validators import BUSYBOX
 from tests.monitoring import expressions, metrics_of, monitors, served
@@ -27,9 +27,8 @@ def job(name: str, script: str) -> Object:
     requests = {"requests": {"cpu": "1m", "memory": "16Mi"}}
     pod = {"terminationGracePeriodSeconds": 0, "containers": [{**container, "resources": requests}]}
     worker = {"replicas": 1, "restartPolicy": "Never", "template": {"spec": pod}}
-    meta = {"name": name, "namespace": SPACE}
     spec = {"tfReplicaSpecs": {"Worker": worker}}
-    return {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": meta, "spec": spec}
+    return new_object("kubeflow.org/v1", "TFJob", name, SPACE, spec=spec)
 
 
 def silent_webhook() -> Object:
@@ -43,12 +42,7 @@ def silent_webhook() -> Object:
         "sideEffects": "None",
     }
     api = "admissionregistration.k8s.io/v1"
-    return {
-        "apiVersion": api,
-        "kind": "ValidatingWebhookConfiguration",
-        "metadata": {"name": SPACE},
-        "webhooks": [hook],
-    }
+    return new_object(api, "ValidatingWebhookConfiguration", SPACE, webhooks=[hook])
 
 
 @pytest.fixture

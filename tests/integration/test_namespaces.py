@@ -10,7 +10,7 @@ import pytest
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.rollout.account.stored import validate_profile_owner
 from kubeflow_volcano.rollout.patches.namespaces import label_namespaces, refused_namespaces
 from kubeflow_volcano.rollout.settings.settings import parse
@@ -31,25 +31,22 @@ def policy() -> Object:
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["namespaces"]}
     mine = {"name": "mine", "expression": "object.metadata.name.startsWith('kfv-test-')"}
     wanted = "has(object.metadata.labels) && object.metadata.labels[?'environment'].orValue('') == 'system'"
-    return {
-        "apiVersion": GROUP,
-        "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": NAME},
-        "spec": {
+    return new_object(
+        GROUP,
+        "ValidatingAdmissionPolicy",
+        NAME,
+        spec={
             "matchConstraints": {"resourceRules": [rule]},
             "matchConditions": [mine],
             "validations": [{"expression": wanted, "message": "environment=system is missing"}],
         },
-    }
+    )
 
 
 def binding() -> Object:
-    return {
-        "apiVersion": GROUP,
-        "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": NAME},
-        "spec": {"policyName": NAME, "validationActions": ["Deny"]},
-    }
+    return new_object(
+        GROUP, "ValidatingAdmissionPolicyBinding", NAME, spec={"policyName": NAME, "validationActions": ["Deny"]}
+    )
 
 
 @pytest.fixture

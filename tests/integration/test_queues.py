@@ -12,7 +12,7 @@ from kubeflow_volcano.apply.engine import Engine
 from kubeflow_volcano.apply.result import ApplyResult
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import Progress, silent
@@ -96,8 +96,7 @@ def volcano_job(namespace: str) -> Object:
     container = {"name": "main", "image": "registry.example/none", "resources": {"requests": {"cpu": "10m"}}}
     pod: dict[str, Any] = {"spec": {"containers": [container], "restartPolicy": "Never"}}
     spec = {"queue": JOBS, "minAvailable": 1, "tasks": [{"name": "main", "replicas": 1, "template": pod}]}
-    meta = {"name": "job", "namespace": namespace}
-    return {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": meta, "spec": spec}
+    return new_object("batch.volcano.sh/v1alpha1", "Job", "job", namespace, spec=spec)
 
 
 @pytest.mark.usefixtures("own")
@@ -147,8 +146,7 @@ def test_a_queue_with_a_job_is_closed_opened_and_drained(cluster: Cluster, versi
 
 @pytest.mark.usefixtures("own")
 def test_a_queue_of_somebody_else_is_closed_but_not_removed(cluster: Cluster, version: str) -> None:
-    meta = {"name": FOREIGN}
-    cluster.create({"apiVersion": API, "kind": "Queue", "metadata": meta, "spec": {"weight": 1}})
+    cluster.create(new_object(API, "Queue", FOREIGN, spec={"weight": 1}))
     until(lambda: (cluster.get(ref(FOREIGN)) or {}).get("status", {}).get("state"))
     with pytest.raises(InvalidInput, match="rollout-queues does not list it"):
         bring(cluster, version, {FOREIGN: "absent"})

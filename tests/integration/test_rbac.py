@@ -18,7 +18,7 @@ import yaml
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.metadata import RUN_LABEL
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.validators.checks import CHECKS
@@ -92,8 +92,7 @@ def account(cluster: Cluster, kubeconfig: Path, tmp_path: Path) -> Iterator[Acco
     name = f"test-{secrets.token_hex(4)}"
     made = cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     try:
-        meta = {"name": "validator", "namespace": name}
-        cluster.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta})
+        cluster.create(new_object("v1", "ServiceAccount", "validator", name))
         path = f"/api/v1/namespaces/{name}/serviceaccounts/validator/token"
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
         token = cluster.request("POST", path, body=body)["status"]["token"]
@@ -376,8 +375,7 @@ def deployment_of_dex() -> Object:
         "spec": {"containers": [{"name": "dex", "image": "registry.example/dex"}]},
     }
     spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}
-    meta = {"name": "dex", "namespace": "auth"}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec}
+    return new_object("apps/v1", "Deployment", "dex", "auth", spec=spec)
 
 
 def test_kinds_without_a_namespace_are_known(cluster: Cluster) -> None:

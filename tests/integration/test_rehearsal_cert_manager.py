@@ -13,7 +13,7 @@ import pytest
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object, Ref, conditions
+from kubeflow_volcano.cluster.objects import Object, Ref, conditions, new_object
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rehearsal.build.generation import load_generation
 from kubeflow_volcano.rehearsal.cluster.status import read_status
@@ -71,8 +71,7 @@ def judged(*select: str, timing: Timing | None = None) -> tuple[Facts, dict[str,
 
 
 def of_cert_manager(kind: str, name: str, **spec: Any) -> Object:
-    meta = {"name": name, "namespace": "kubeflow"}
-    return {"apiVersion": "cert-manager.io/v1", "kind": kind, "metadata": meta, "spec": spec}
+    return new_object("cert-manager.io/v1", kind, name, "kubeflow", spec=spec)
 
 
 def injected(cluster: Cluster) -> list[Object]:
@@ -121,12 +120,7 @@ def authority(cluster: Cluster, certificate: Object) -> str:
 
 def test_webhooks_of_simulated_pods_are_called_by_the_injected_authority(cluster: Cluster) -> None:
     """The stub answers with the Secret that cert-manager issued; with any other the API server would refuse."""
-    experiment = {
-        "apiVersion": "kubeflow.org/v1beta1",
-        "kind": "Experiment",
-        "metadata": {"name": "a", "namespace": "kubeflow"},
-        "spec": {},
-    }
+    experiment = new_object("kubeflow.org/v1beta1", "Experiment", "a", "kubeflow", spec={})
     assert "validator.experiment.katib.kubeflow.org" in {
         hook["name"] for obj in injected(cluster) for hook in obj["webhooks"]
     }

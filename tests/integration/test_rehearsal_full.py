@@ -19,7 +19,7 @@ from kubeflow_volcano.apply.removing.managed import managed_objects
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.experiment.session import Options as Images
 from kubeflow_volcano.rehearsal.cluster.status import read_status
@@ -154,12 +154,13 @@ def test_after_the_node_was_killed_everything_comes_back(installed: Installed) -
     """Most webhooks fail closed: pods are only admitted again when the stub answers again."""
     os.kill(NodeCgroup(read_layout(), ClusterPaths.of(SPEC.name).cgroup).first_process(), signal.SIGKILL)
     up(SPEC)
-    certificate = {
-        "apiVersion": "cert-manager.io/v1",
-        "kind": "Certificate",
-        "metadata": {"name": "a", "namespace": "kubeflow"},
-        "spec": {"secretName": "a", "dnsNames": ["a.example.org"], "issuerRef": {"name": "a"}},
-    }
+    certificate = new_object(
+        "cert-manager.io/v1",
+        "Certificate",
+        "a",
+        "kubeflow",
+        spec={"secretName": "a", "dnsNames": ["a.example.org"], "issuerRef": {"name": "a"}},
+    )
 
     deadline = time.monotonic() + 400
     while True:
@@ -203,12 +204,7 @@ def test_katib_alone_goes_and_pods_start_in_a_profile_as_before(installed: Insta
     assert Ref("apps/v1", "Deployment", "kubeflow", "katib-controller") in gone
     assert {ref for ref in gone if ref.kind == "PersistentVolumeClaim"} == set()
 
-    pod = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "a", "namespace": profile},
-        "spec": {"containers": [{"name": "a", "image": Images().pause_image}]},
-    }
+    pod = new_object("v1", "Pod", "a", profile, spec={"containers": [{"name": "a", "image": Images().pause_image}]})
     api.create(pod)
     until(lambda: (api.get(Ref.of(pod)) or {}).get("status", {}).get("phase") == "Running", 60)
 
@@ -219,23 +215,19 @@ def test_katib_alone_goes_and_pods_start_in_a_profile_as_before(installed: Insta
 
 THEIRS: tuple[Object, ...] = (
     {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "people", "labels": {"team": "people"}}},
-    {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": "theirs", "namespace": "volcano-monitoring"},
-        "data": {"a": "1"},
-    },
-    {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": "PyTorchJob",
-        "metadata": {"name": "theirs", "namespace": "people"},
-        "spec": {
+    new_object("v1", "ConfigMap", "theirs", "volcano-monitoring", data={"a": "1"}),
+    new_object(
+        "kubeflow.org/v1",
+        "PyTorchJob",
+        "theirs",
+        "people",
+        spec={
             "runPolicy": {"suspend": True},
             "pytorchReplicaSpecs": {
                 "Worker": {"replicas": 1, "template": {"spec": {"containers": [{"name": "pytorch", "image": "a"}]}}}
             },
         },
-    },
+    ),
 )
 
 

@@ -12,7 +12,7 @@ from kubeflow_volcano.apply.result import Action, ApplyResult
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.applied_objects import APPLIED_OBJECTS, parse
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout import run
 from kubeflow_volcano.rollout.scope import scope_of
@@ -27,8 +27,7 @@ GROUP = "stale.kubeflow-volcano.test"
 
 
 def made(api_version: str, kind: str, namespace: str = "", name: str = NAME, **more: Any) -> Object:
-    meta = {"name": name, **({"namespace": namespace} if namespace else {})}
-    return {"apiVersion": api_version, "kind": kind, "metadata": meta, **more}
+    return new_object(api_version, kind, name, namespace, **more)
 
 
 ROLE = made("rbac.authorization.k8s.io/v1", "ClusterRole", rules=[])

@@ -18,7 +18,7 @@ import yaml
 from kubeflow_volcano.apply.result import Action, ApplyResult
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.account.sign_in import decoded
@@ -74,9 +74,8 @@ class Controller:
         if self.cluster.get(Ref("v1", "Namespace", "", name)) is None:
             self.cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
         if hard := (profile["spec"].get("resourceQuotaSpec") or {}).get("hard"):
-            quota = {"name": "kf-resource-quota", "namespace": name}
             self.cluster.apply(
-                {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": quota, "spec": {"hard": hard}},
+                new_object("v1", "ResourceQuota", "kf-resource-quota", name, spec={"hard": hard}),
                 manager="manager",
                 force=True,
             )
@@ -152,15 +151,13 @@ def actions(done: ApplyResult) -> dict[Ref, str]:
 
 
 def pod_group(namespace: str, **spec: Any) -> Object:
-    meta = {"generateName": "job-", "name": "", "namespace": namespace}
-    return {"apiVersion": QUEUES, "kind": "PodGroup", "metadata": meta, "spec": {"minMember": 1, **spec}}
+    return new_object(QUEUES, "PodGroup", "", namespace, meta={"generateName": "job-"}, spec={"minMember": 1, **spec})
 
 
 def lone_pod(namespace: str) -> Object:
     container = {"name": "main", "image": "registry.example/none", "resources": {"requests": {"cpu": "10m"}}}
-    meta = {"name": "lone", "namespace": namespace}
     spec = {"schedulerName": "volcano", "containers": [container]}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+    return new_object("v1", "Pod", "lone", namespace, spec=spec)
 
 
 def test_users_and_teams_from_the_first_run_to_their_leaving(cluster: Cluster, given: dict[str, Any]) -> None:

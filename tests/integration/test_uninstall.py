@@ -17,7 +17,7 @@ from kubeflow_volcano.apply.result import Action
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.applied_objects import APPLIED_OBJECTS, Brought
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.settings.settings import parse
@@ -36,8 +36,7 @@ PEOPLE = "people"
 
 
 def made(api_version: str, kind: str, namespace: str = "", name: str = NAME, **more: Any) -> Object:
-    meta = {"name": name, **({"namespace": namespace} if namespace else {})}
-    return {"apiVersion": api_version, "kind": kind, "metadata": meta, **more}
+    return new_object(api_version, kind, name, namespace, **more)
 
 
 def crd(kind: str) -> Object:

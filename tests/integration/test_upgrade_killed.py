@@ -21,7 +21,7 @@ from kubeflow_volcano.apply.removing.managed import managed_objects
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.applied_objects import Place
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
-from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.cluster.objects import Ref, new_object
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.rehearsal.build.kept import Tools
 from kubeflow_volcano.rollout.state.inventory import read_inventory
@@ -111,8 +111,7 @@ def test_an_upgrade_that_is_killed_at_random_moments_ends_like_one_that_is_not(
         for obj in map(mapping, range(COUNT)):
             cluster.create(obj)
         mappings = contents(cluster, "serving.knative.dev/v1alpha1", "DomainMapping")
-        meta = {"name": "of-others", "namespace": "kubeflow"}
-        others = Ref.of(cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}))
+        others = Ref.of(cluster.create(new_object("v1", "ConfigMap", "of-others", "kubeflow")))
         theirs = live(cluster, others)
 
         variables = variables_of(tools, TO, kubeflow_prune=True)

@@ -20,7 +20,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.cluster.watch.waiting import wait_ready
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import silent
@@ -150,12 +150,7 @@ def dex() -> Iterator[Object]:
     meta = {"namespace": AUTH, "name": "dex"}
     yield {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"config.yaml": config}}
     own = bcrypt.hashpw(b"an own one", bcrypt.gensalt(4)).decode()
-    yield {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"namespace": AUTH, "name": PASSWORDS.name},
-        "stringData": {"HASH": own},
-    }
+    yield new_object("v1", "Secret", PASSWORDS.name, AUTH, stringData={"HASH": own})
     source = [{"secretRef": {"name": PASSWORDS.name}}]
     pod = {"containers": [{"name": "dex", "image": "dex", "envFrom": source}]}
     labels = {"app": "dex"}
@@ -194,12 +189,9 @@ def test_a_deployment_whose_image_does_not_exist_fails_a6(kubeconfig: Path, clus
         "metadata": {"labels": labels},
         "spec": {"containers": [{"name": "a", "image": "example.invalid/no/such:1"}]},
     }
-    body = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"selector": {"matchLabels": labels}, "template": template},
-    }
+    body = new_object(
+        "apps/v1", "Deployment", name, "default", spec={"selector": {"matchLabels": labels}, "template": template}
+    )
     with made(cluster, body):
         found = judge(kubeconfig)
         assert list(bad(found)) == ["A6"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, new_object
 from kubeflow_volcano.validators.core.expectations import Expectations
 from kubeflow_volcano.validators.core.facts import Facts, Unread
 from kubeflow_volcano.validators.explain.kinds import JOBSETS
@@ -90,8 +90,7 @@ def vcjob(template: Object | None = None, *, workers: int = 2, **spec: Any) -> O
 
 def made(api_version: str, kind: str, name: str, namespace: str = "team-a", **rest: Any) -> Object:
     """An object of any kind."""
-    meta: Object = {"name": name, **({"namespace": namespace} if namespace else {}), **rest.pop("metadata", {})}
-    return {"apiVersion": api_version, "kind": kind, "metadata": meta, **rest}
+    return new_object(api_version, kind, name, namespace, meta={**rest.pop("metadata", {})}, **rest)
 
 
 def _template(more: Object | None) -> Object:

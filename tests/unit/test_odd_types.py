@@ -24,7 +24,7 @@ from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.discovery import Resource
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, new_object
 from kubeflow_volcano.cluster.ownership import owner_of
 from kubeflow_volcano.hosts.facts import Host
 from kubeflow_volcano.problems import Problem, ProblemsError
@@ -187,19 +187,16 @@ TITLES = {("kubeflow.org", "TFJob"): "tfjobs.kubeflow.org", ("kubeflow.org", "Pr
 
 def test_a_backup(draw: Draw, tmp_path: Path) -> None:
     owner = {"kind": "User", "name": "eve@example.com"}
-    binding: Object = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "RoleBinding",
-        "metadata": {"name": "b", "namespace": "team-a", "annotations": {"role": "edit", "user": owner["name"]}},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "kubeflow-edit"},
-        "subjects": [owner],
-    }
-    profile: Object = {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": "Profile",
-        "metadata": {"name": "team-a"},
-        "spec": {"owner": owner, "plugins": []},
-    }
+    binding: Object = new_object(
+        "rbac.authorization.k8s.io/v1",
+        "RoleBinding",
+        "b",
+        "team-a",
+        meta={"annotations": {"role": "edit", "user": owner["name"]}},
+        roleRef={"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "kubeflow-edit"},
+        subjects=[owner],
+    )
+    profile: Object = new_object("kubeflow.org/v1", "Profile", "team-a", spec={"owner": owner, "plugins": []})
     job = jobs.tfjob() | {"status": {"conditions": [{"type": "Succeeded", "status": "True"}]}}
     origin = backups.Origin("2026-01-01T00:00:00+00:00", "v1.30.2", {}, {}, ())
     place = backups.write(tmp_path, backups.Backup(origin, (binding, profile, job)))

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from kubeflow_volcano import foreign
-from kubeflow_volcano.cluster.objects import Object, named
+from kubeflow_volcano.cluster.objects import Object, named, new_object
 from kubeflow_volcano.rollout.account.first_user import is_published
 from kubeflow_volcano.rollout.settings.people.connectors import DEX
 from kubeflow_volcano.rollout.settings.user import Account, Login
@@ -131,8 +131,7 @@ def _key(login: Login) -> str:
 def _keep_hashes_in_secret(objects: list[Object], deployment: Object, hashes: Mapping[str, str]) -> None:
     secret = named(objects, "Secret", PASSWORDS)
     if secret is None:
-        metadata = {"name": PASSWORDS, "namespace": deployment["metadata"]["namespace"]}
-        secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque"}
+        secret = new_object("v1", "Secret", PASSWORDS, deployment["metadata"]["namespace"], type="Opaque")
         objects.insert(objects.index(deployment), secret)
     _write(secret, {**decoded(secret), **hashes})
     reference = {"secretRef": {"name": PASSWORDS}}

@@ -13,7 +13,7 @@ from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.cluster.admission.webhooks import WEBHOOK_KINDS
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.mesh import mesh_of
-from kubeflow_volcano.cluster.objects import Object, Ref, group_of
+from kubeflow_volcano.cluster.objects import Object, Ref, group_of, new_object
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.foreign import read_yaml
 from kubeflow_volcano.problems import Problem
@@ -166,12 +166,9 @@ def _missing_kinds(cluster: Cluster, part: Component, objects: Sequence[Object])
 def _crds_of_rights(part: Component, objects: Sequence[Object]) -> set[str]:
     """Names of the CRDs of the component that a workload has rights for by name: it looks for them at its start."""
     defined = [
-        {
-            "apiVersion": _CRD[0],
-            "kind": _CRD[1],
-            "metadata": {"name": name},
-            "spec": {"group": name.partition(".")[2], "names": {"plural": name.partition(".")[0]}},
-        }
+        new_object(
+            _CRD[0], _CRD[1], name, spec={"group": name.partition(".")[2], "names": {"plural": name.partition(".")[0]}}
+        )
         for name in part.crds
     ]
     rights = Rights([*(obj for obj in objects if obj["kind"] != _CRD[1]), *defined])

@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 
 from kubeflow_volcano.cluster.admission.webhooks import WEBHOOK_KINDS
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, new_object
 from kubeflow_volcano.foreign import read_yaml
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.gang.flags import set_flags
@@ -124,8 +124,7 @@ def _priority_class(asked: Mapping[str, Any]) -> Object:
         rest["preemptionPolicy"] = str(asked["preemption_policy"])
     if "description" in asked:
         rest["description"] = str(asked["description"])
-    meta = {"name": str(asked["name"])}
-    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": meta, **rest}
+    return new_object("scheduling.k8s.io/v1", "PriorityClass", str(asked["name"]), **rest)
 
 
 def _parents_first(queues: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -14,7 +14,7 @@ from kubeflow_volcano.apply.engine import Engine
 from kubeflow_volcano.apply.result import Action, ObjectOutcome
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.cluster.watch.observer import Observer, Subject
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem
@@ -78,18 +78,15 @@ def transition_queue(run: Engine, queue: Object, state: QueueState, version: str
 def _command(queue: Object, verb: str) -> Object:
     meta = queue["metadata"]
     target = {"apiVersion": API, "kind": "Queue", "name": meta["name"], "uid": meta["uid"], "controller": True}
-    return {
-        "apiVersion": "bus.volcano.sh/v1alpha1",
-        "kind": "Command",
-        "metadata": {
-            "name": "",
-            "generateName": f"{meta['name']}-{verb}-",
-            "namespace": NAMESPACE,
-            "ownerReferences": [target],
-        },
-        "target": target,
-        "action": f"{verb.capitalize()}Queue",
-    }
+    return new_object(
+        "bus.volcano.sh/v1alpha1",
+        "Command",
+        "",
+        NAMESPACE,
+        meta={"generateName": f"{meta['name']}-{verb}-", "ownerReferences": [target]},
+        target=target,
+        action=f"{verb.capitalize()}Queue",
+    )
 
 
 def _wait_for_state(cluster: Cluster, ref: Ref, states: frozenset[str], deadline: Deadline) -> str | None:

@@ -27,7 +27,7 @@ from kubeflow_volcano.cluster.admission.pod_security import (
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.mesh import INJECTION, opts_out
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.parallel import in_parallel
@@ -123,12 +123,7 @@ def _place(name: str, level: Level, live: Mapping[str, Mapping[str, str]]) -> st
 def _worst(place: str) -> Object:
     """A pod that only the level privileged admits."""
     spec = {"hostNetwork": True, "hostPID": True, "containers": [{"name": "any", "image": "any"}]}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "kfv-pod-security", "namespace": place},
-        "spec": spec,
-    }
+    return new_object("v1", "Pod", "kfv-pod-security", place, spec=spec)
 
 
 def _pod(workload: Object, place: str, *, injected: bool) -> Object:

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.parallel import carrying_thread
 from kubeflow_volcano.problems import Busy, Problem
@@ -166,8 +166,7 @@ class Lock:
 
     @staticmethod
     def _text(spec: Mapping[str, Any]) -> Object:
-        meta = {"name": NAME, "namespace": NAMESPACE}
-        return {"apiVersion": LEASE.api_version, "kind": LEASE.kind, "metadata": meta, "spec": dict(spec)}
+        return new_object(LEASE.api_version, LEASE.kind, NAME, NAMESPACE, spec=dict(spec))
 
     @staticmethod
     def _spec(holder: str | None) -> Mapping[str, Any]:

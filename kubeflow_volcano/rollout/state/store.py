@@ -8,7 +8,7 @@ from http import HTTPStatus
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.applied_objects import APPLIED_OBJECTS
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 
 NAMESPACE = APPLIED_OBJECTS.namespace
 
@@ -22,8 +22,7 @@ def ensure_namespace(cluster: Cluster, labels: Mapping[str, str] | None = None) 
         ApiError: it cannot be created.
     """
     if cluster.get(Ref("v1", "Namespace", "", NAMESPACE)) is None:
-        meta = {"name": NAMESPACE, "labels": {**LABELS, **(labels or {})}}
-        create_once(cluster, {"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
+        create_once(cluster, new_object("v1", "Namespace", NAMESPACE, meta={"labels": {**LABELS, **(labels or {})}}))
 
 
 def create_once(cluster: Cluster, obj: Object) -> Object | None:
@@ -46,8 +45,7 @@ def write_keys(cluster: Cluster, config_map: Ref, data: Mapping[str, str | None]
     Raises:
         ApiError: it cannot be written.
     """
-    meta = {"name": config_map.name, "namespace": config_map.namespace}
     texts = {key: text for key, text in data.items() if text is not None}
-    obj: Object = {"apiVersion": config_map.api_version, "kind": config_map.kind, "metadata": meta, "data": texts}
+    obj: Object = new_object(config_map.api_version, config_map.kind, config_map.name, config_map.namespace, data=texts)
     if create_once(cluster, obj) is None:
         cluster.patch(config_map, {"data": data})

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.apply.normalize import normalize
-from kubeflow_volcano.cluster.objects import Object
-from tests.samples.objects import made
+from kubeflow_volcano.cluster.objects import Object, new_object
 
 REAL = base64.b64encode(b"-----BEGIN CERTIFICATE-----").decode()
 
@@ -19,7 +18,7 @@ def hooks(bundle: str | None, **annotations: str) -> Object:
     config: dict[str, Any] = {"service": {"name": "s", "namespace": "n"}}
     if bundle is not None:
         config["caBundle"] = bundle
-    return made(
+    return new_object(
         "admissionregistration.k8s.io/v1",
         "MutatingWebhookConfiguration",
         "w",
@@ -42,7 +41,7 @@ def test_a_real_ca_is_declared_unless_an_injector_writes_it() -> None:
 
 def test_the_ca_of_a_conversion_is_treated_likewise() -> None:
     conversion = {"strategy": "Webhook", "webhook": {"clientConfig": {"caBundle": "Cg==", "url": "u"}}}
-    crd = made(
+    crd = new_object(
         "apiextensions.k8s.io/v1",
         "CustomResourceDefinition",
         "c",
@@ -62,14 +61,14 @@ def test_the_ca_of_a_conversion_is_treated_likewise() -> None:
 
 
 def test_plain_values_of_a_secret_become_data() -> None:
-    secret: Object = made("v1", "Secret", "s", data={"a": "Zm9v\nYmFy\n"}, stringData={"b": "plain"})
+    secret: Object = new_object("v1", "Secret", "s", data={"a": "Zm9v\nYmFy\n"}, stringData={"b": "plain"})
     done = normalize(secret)
     assert done["data"] == {"a": "Zm9vYmFy", "b": base64.b64encode(b"plain").decode()}
     assert "stringData" not in done
 
 
 def test_rules_of_an_aggregated_role_are_left_to_its_controller() -> None:
-    role: Object = made("rbac.authorization.k8s.io/v1", "ClusterRole", "r", rules=[])
+    role: Object = new_object("rbac.authorization.k8s.io/v1", "ClusterRole", "r", rules=[])
     assert normalize(role)["rules"] == []
     assert "rules" not in normalize({**role, "aggregationRule": {"clusterRoleSelectors": []}})
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from kubeflow_volcano.apply.survey import Found, Presence, learn_kinds, survey
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.deadline import Deadline
-from tests.samples.objects import made
 
 MAPS = "/api/v1/namespaces/ns/configmaps"
 
 
 def text(name: str, namespace: str = "ns", kind: str = "ConfigMap", api_version: str = "v1") -> Object:
-    return made(api_version, kind, name, namespace, data={"a": "1"})
+    return new_object(api_version, kind, name, namespace, data={"a": "1"})
 
 
 def live(name: str, value: str = "1", **meta: Any) -> Object:

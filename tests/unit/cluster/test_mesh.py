@@ -17,7 +17,7 @@ from kubeflow_volcano.cluster.mesh import (
     opts_out,
     selector_of,
 )
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 
 LABELS = {"app": "istio-ingressgateway", "istio": "ingressgateway"}
 
@@ -88,14 +88,8 @@ def test_a_configuration_that_says_nothing_leaves_the_defaults(text: str) -> Non
 
 def hook(name: str, namespaces: Object, objects: Object | None = None) -> Object:
     found = {"name": name, "clientConfig": {}, "namespaceSelector": namespaces, "objectSelector": objects or {}}
-    meta = {"name": "istio-sidecar-injector"}
     kind = "MutatingWebhookConfiguration"
-    return {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": kind,
-        "metadata": meta,
-        "webhooks": [found],
-    }
+    return new_object("admissionregistration.k8s.io/v1", kind, "istio-sidecar-injector", webhooks=[found])
 
 
 def space(**labels: str) -> Object:

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, new_object
 from kubeflow_volcano.gang_demo.play.history import History
 from kubeflow_volcano.gang_demo.play.stand import Case, Stand
 from kubeflow_volcano.gang_demo.scenarios import preemption, queues, volcano_job
@@ -219,9 +219,8 @@ def whole(uid: str = "", **more: Any) -> list[Object]:
 
 
 def job(phase: str, retries: int = 0) -> Step:
-    meta = {"name": "train", "namespace": "n"}
     status = {"state": {"phase": phase}, "retryCount": retries}
-    return come({"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": meta, "status": status})
+    return come(new_object("batch.volcano.sh/v1alpha1", "Job", "train", "n", status=status))
 
 
 class TestVolcanoJob:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from kubeflow_volcano.cluster.admission.webhooks import Webhook, labelled_namespace
 from kubeflow_volcano.cluster.admission.webhooks import webhooks as entries
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, new_object
 from kubeflow_volcano.experiment.stage import PODGROUP
 from kubeflow_volcano.validators.explain.kinds import JOBSETS
 from kubeflow_volcano.validators.explain.model import GROUP_NAME, VOLCANO, Finding, Role, Situation, finding
@@ -87,17 +87,14 @@ def pod_of(role: Role, situation: Situation) -> Object:
     """
     meta, ref = role.template.get("metadata") or {}, situation.job.ref
     annotations = {key: text for key, text in (meta.get("annotations") or {}).items() if key != GROUP_NAME}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": "kfv-dry-run",
-            "namespace": ref.namespace,
-            "labels": _pod_labels(situation) | (meta.get("labels") or {}),
-            "annotations": annotations,
-        },
-        "spec": {**({"schedulerName": VOLCANO} if situation.group else {}), **role.template["spec"]},
-    }
+    return new_object(
+        "v1",
+        "Pod",
+        "kfv-dry-run",
+        ref.namespace,
+        meta={"labels": _pod_labels(situation) | (meta.get("labels") or {}), "annotations": annotations},
+        spec={**({"schedulerName": VOLCANO} if situation.group else {}), **role.template["spec"]},
+    )
 
 
 def _pod_labels(situation: Situation) -> dict[str, str]:
@@ -111,5 +108,4 @@ def _pod_labels(situation: Situation) -> dict[str, str]:
 
 
 def _object(api_version: str, kind: str, situation: Situation, labels: dict[str, str]) -> Object:
-    meta = {"name": situation.job.ref.name, "namespace": situation.job.ref.namespace, "labels": labels}
-    return {"apiVersion": api_version, "kind": kind, "metadata": meta}
+    return new_object(api_version, kind, situation.job.ref.name, situation.job.ref.namespace, meta={"labels": labels})

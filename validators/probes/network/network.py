@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, new_object
 from kubeflow_volcano.cluster.readiness import State, assess
 from kubeflow_volcano.cluster.watch.observer import Observer, Subject
 from kubeflow_volcano.deadline import Deadline
@@ -126,8 +126,7 @@ def _serve(session: Session, nodes: Sequence[str]) -> tuple[Server, ...]:
         name = f"kfv-{session.run}-server-{number}"
         pods.append(session.create(_pod(session, name, node, ["sh", "-c", SERVE], {_LABEL: name})))
         spec = {"selector": {_LABEL: name}, "ports": [{"port": _PORT}]}
-        meta = {"name": name, "namespace": namespace}
-        services.append(session.create({"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": spec}))
+        services.append(session.create(new_object("v1", "Service", name, namespace, spec=spec)))
     addresses = _addresses(session, pods)
     return tuple(
         Server(node, _url(addresses[pod["metadata"]["uid"]]), _url(service["spec"]["clusterIP"]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.cluster.readiness import State, assess_pod
 from kubeflow_volcano.experiment.ended import NO_EVENT, warnings_about
 from kubeflow_volcano.experiment.session import Session
@@ -49,8 +49,7 @@ def claim(session: Session, namespace: str, name: str, storage_class: str, acces
     spec: dict[str, object] = {"accessModes": list(access_modes), "resources": {"requests": {"storage": SIZE}}}
     if storage_class:
         spec["storageClassName"] = storage_class
-    meta = {"name": name, "namespace": namespace}
-    return session.create({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec})
+    return session.create(new_object("v1", "PersistentVolumeClaim", name, namespace, spec=spec))
 
 
 def release(session: Session, made: Object) -> Object | None:

@@ -19,7 +19,7 @@ from kubeflow_volcano.apply.crds.sending import CrdSender
 from kubeflow_volcano.apply.result import Action, ObjectOutcome
 from kubeflow_volcano.apply.survey import Found, Presence
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.cluster.stored_versions import lost_version, storage_version, way_back
 from kubeflow_volcano.deadline import Deadline
 from tests.unit.conftest import Answer, FakeApi, Request, status
@@ -40,8 +40,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def crd(*versions: str, storage: str) -> Object:
     items = [{"name": name, "served": True, "storage": name == storage} for name in versions]
     spec = {"group": GROUP, "names": {"kind": KIND, "plural": "ships"}, "versions": items}
-    meta = {"name": CRD.name, "uid": "crd"}
-    return {"apiVersion": CRD.api_version, "kind": CRD.kind, "metadata": meta, "spec": spec}
+    return new_object(CRD.api_version, CRD.kind, CRD.name, meta={"uid": "crd"}, spec=spec)
 
 
 class Server:
@@ -126,8 +125,7 @@ class Server:
         return Answer(body=self.item(name, f"{GROUP}/{version}"))
 
     def item(self, uid: str, api_version: str) -> Object:
-        meta = {"name": uid, "namespace": "default", "uid": uid, "resourceVersion": self.stored[uid][1]}
-        return {"apiVersion": api_version, "kind": KIND, "metadata": meta}
+        return new_object(api_version, KIND, uid, "default", meta={"uid": uid, "resourceVersion": self.stored[uid][1]})
 
     def patch(self, uid: str) -> None:
         """An object is written only if its stored form differs."""

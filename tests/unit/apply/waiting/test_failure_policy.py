@@ -11,8 +11,7 @@ import pytest
 from kubeflow_volcano.apply.result import Action, ObjectOutcome
 from kubeflow_volcano.apply.survey import Found, Presence
 from kubeflow_volcano.apply.waiting.failure_policy import ComingWebhooks, ignoring
-from kubeflow_volcano.cluster.objects import Object, Ref
-from tests.samples.objects import made
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 
 BACKEND = Ref("apps/v1", "Deployment", "sys", "back")
 
@@ -23,7 +22,7 @@ def configuration(**policies: str | None) -> Object:
         | ({"failurePolicy": policy} if policy else {})
         for name, policy in policies.items()
     ]
-    return made("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "hooks", webhooks=hooks)
+    return new_object("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "hooks", webhooks=hooks)
 
 
 REF = Ref.of(configuration())

@@ -8,10 +8,9 @@ import pytest
 
 from kubeflow_volcano.apply.waiting import webhooks as answering
 from kubeflow_volcano.apply.waiting.webhooks import wait_for_webhooks
-from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.cluster.objects import Ref, new_object
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import silent
-from tests.samples.objects import made
 
 HOOK = Ref("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "", "hook")
 PATH = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/hook"
@@ -31,8 +30,7 @@ def serve(api: Any, annotations: dict[str, str] | None = None, **entry: Any) -> 
         "rules": [rule],
         **entry,
     }
-    meta = {"name": "hook", "annotations": annotations or {}}
-    body = {"apiVersion": HOOK.api_version, "kind": HOOK.kind, "metadata": meta, "webhooks": [text]}
+    body = new_object(HOOK.api_version, HOOK.kind, "hook", meta={"annotations": annotations or {}}, webhooks=[text])
     api.on("GET", PATH, api.reply(body=body))
 
 
@@ -41,7 +39,7 @@ def ask(api: Any, seconds: float = 3) -> tuple[Any, ...]:
 
 
 LIST = {"resourceVersion": "1"}
-SERVICE = made("v1", "Service", "svc", "sys", spec={"selector": {"app": "back"}})
+SERVICE = new_object("v1", "Service", "svc", "sys", spec={"selector": {"app": "back"}})
 BACKEND = {
     "metadata": {"name": "back", "namespace": "sys"},
     "spec": {"template": {"metadata": {"labels": {"app": "back", "more": "x"}}}},

@@ -9,15 +9,10 @@ import pytest
 
 from kubeflow_volcano.cluster.admission.rescheduling import Rescheduling, rescheduling
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 
 KIND = ("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration")
-POD: Object = {
-    "apiVersion": "v1",
-    "kind": "Pod",
-    "metadata": {"name": "a", "namespace": "lab"},
-    "spec": {"schedulerName": "volcano"},
-}
+POD: Object = new_object("v1", "Pod", "a", "lab", spec={"schedulerName": "volcano"})
 
 
 def configuration(name: str, *, resource: str = "pods", space: str = "lab") -> Object:

@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.cluster.objects import Ref, new_object
 from kubeflow_volcano.cluster.readiness import State
 from kubeflow_volcano.cluster.watch import waiting
 from kubeflow_volcano.cluster.watch.waiting import wait_ready
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import silent
-from tests.samples.objects import made
 
 REF = Ref("apps/v1", "Deployment", "ns", "web")
 DEPLOYMENTS, SETS = "/apis/apps/v1/namespaces/ns/deployments", "/apis/apps/v1/namespaces/ns/replicasets"
@@ -29,7 +28,7 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def web(available: int) -> dict[str, Any]:
-    return made(
+    return new_object(
         "apps/v1",
         "Deployment",
         "web",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, new_object
 from kubeflow_volcano.gang_demo.jobs.gangs import LONGEST_IN_PART
 from kubeflow_volcano.gang_demo.jobs.jobs import SUCCEED_AFTER
 from kubeflow_volcano.gang_demo.play.history import History
@@ -54,8 +54,7 @@ def test_both_jobs_have_ended_only_when_each_was_a_gang() -> None:
     found = of(*(workers(name, 4, phase="Succeeded") for name in KINDS))
     done = {"conditions": [{"type": "Succeeded", "status": "True"}]}
     for name, kind in KINDS.items():
-        meta = {"name": name, "namespace": "n"}
-        seen(found, {"apiVersion": "kubeflow.org/v1", "kind": kind, "metadata": meta, "status": done})
+        seen(found, new_object("kubeflow.org/v1", kind, name, "n", status=done))
 
     assert not have_ended(found), "no PodGroup was seen"
     groups = [group("Running", 4, name=name) for name in KINDS]

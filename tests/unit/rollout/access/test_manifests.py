@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.catalog import read
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.patches.table import patched
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
@@ -138,12 +138,9 @@ def test_manifests_without_the_gateway_are_refused(upstream: Upstream) -> None:
 
 
 def test_a_certificate_for_an_address_has_no_names() -> None:
-    gateway = {
-        "apiVersion": "networking.istio.io/v1alpha3",
-        "kind": "Gateway",
-        "metadata": {"name": "kubeflow-gateway", "namespace": "kubeflow"},
-        "spec": {"servers": []},
-    }
+    gateway = new_object(
+        "networking.istio.io/v1alpha3", "Gateway", "kubeflow-gateway", "kubeflow", spec={"servers": []}
+    )
     asked = {"kubeflow_access": "node-port", "kubeflow_host": "fd00::7", "kubeflow_tls": "self-signed"}
     objects = patched([gateway], "kubeflow-istio-resources", parse({"kubeflow_profile": "full", **asked}))
     (made,) = [obj["spec"] for obj in objects if obj["kind"] == "Certificate"]

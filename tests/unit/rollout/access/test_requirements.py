@@ -10,7 +10,7 @@ import pytest
 
 from kubeflow_volcano.cluster.api.client import Listing
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.rollout.access.requirements import unmet_access
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from kubeflow_volcano.rollout.way_in import way_in
@@ -52,8 +52,7 @@ class Cluster:
 
 
 def named(kind: str, name: str, namespace: str = "", api_version: str = "v1", **more: Any) -> Object:
-    place = {"name": name, **({"namespace": namespace} if namespace else {})}
-    return {"apiVersion": api_version, "kind": kind, "metadata": place, **more}
+    return new_object(api_version, kind, name, namespace, **more)
 
 
 def secret(name: str, namespace: str, **texts: str) -> Object:

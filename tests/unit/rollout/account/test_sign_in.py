@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from kubeflow_volcano.cluster.objects import new_object
 from kubeflow_volcano.rollout.account.sign_in import HASH_KEY, decoded, dex, first_profile, relying_party
 from kubeflow_volcano.rollout.settings.user import Account
 
@@ -28,22 +29,12 @@ def secret(name: str, **texts: str) -> dict[str, Any]:
 def workload(name: str, kind: str = "Deployment", *env_from: str) -> dict[str, Any]:
     main = {"name": name, "envFrom": [{"secretRef": {"name": item}} for item in env_from]}
     template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [main, {"name": "other"}]}}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": kind,
-        "metadata": {"name": name, "namespace": "auth"},
-        "spec": {"template": template},
-    }
+    return new_object("apps/v1", kind, name, "auth", spec={"template": template})
 
 
 def dex_objects(*users: dict[str, str], in_secret: bool) -> Objects:
     config = {"issuer": "http://dex", "staticPasswords": list(users), "staticClients": [{"idEnv": "OIDC_CLIENT_ID"}]}
-    config_map = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": "dex", "namespace": "auth"},
-        "data": {"config.yaml": yaml.safe_dump(config)},
-    }
+    config_map = new_object("v1", "ConfigMap", "dex", "auth", data={"config.yaml": yaml.safe_dump(config)})
     passwords = {**secret("dex-passwords"), "stringData": {HASH_KEY: PUBLISHED_HASH}}
     secrets = ["dex-oidc-client", "dex-passwords"] if in_secret else ["dex-oidc-client"]
     return [
@@ -139,18 +130,18 @@ def test_the_relying_party_loses_its_published_secrets_and_keeps_its_own() -> No
 
 
 def test_the_profile_belongs_to_the_account() -> None:
-    profile = {
-        "apiVersion": "kubeflow.org/v1beta1",
-        "kind": "Profile",
-        "metadata": {"name": "kubeflow-user-example-com"},
-        "spec": {"owner": {"kind": "User", "name": "user@example.com"}},
-    }
-    config = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": "default-install-config-9h2h2b6hbk"},
-        "data": {"user": "user@example.com", "profile-name": "kubeflow-user-example-com"},
-    }
+    profile = new_object(
+        "kubeflow.org/v1beta1",
+        "Profile",
+        "kubeflow-user-example-com",
+        spec={"owner": {"kind": "User", "name": "user@example.com"}},
+    )
+    config = new_object(
+        "v1",
+        "ConfigMap",
+        "default-install-config-9h2h2b6hbk",
+        data={"user": "user@example.com", "profile-name": "kubeflow-user-example-com"},
+    )
     first_profile([profile, config], ACCOUNT)
     assert profile["metadata"] == {"name": "team"}
     assert profile["spec"] == {"owner": {"kind": "User", "name": "me@example.org"}}

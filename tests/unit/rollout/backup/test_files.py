@@ -7,19 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, new_object
 from kubeflow_volcano.problems import InvalidInput, NotWritten
 from kubeflow_volcano.rollout.backup.files import MANIFEST, Backup, Origin, read, write
-from tests.samples.objects import made
 
 ORIGIN = Origin("2026-01-02T03:04:05Z", "v1.30.2", {"volcano": "1.10.0"}, {"in deletion": 2}, ("team-a/home",))
 
 
 def profile(name: str) -> Object:
-    return made("kubeflow.org/v1", "Profile", name, spec={"date": "2026-01-01"})
+    return new_object("kubeflow.org/v1", "Profile", name, spec={"date": "2026-01-01"})
 
 
-SECRET: Object = made("v1", "Secret", "s", "n", data={"a": "Yg=="})
+SECRET: Object = new_object("v1", "Secret", "s", "n", data={"a": "Yg=="})
 BACKUP = Backup(ORIGIN, (profile("team-a"), profile("team-b"), SECRET))
 
 

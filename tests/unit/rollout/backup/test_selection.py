@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER, RUN_LABEL
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, new_object
 from kubeflow_volcano.rollout.backup.selection import LeftOut, has_ended, sendable, stage_of, why_left_out
 
 
@@ -84,11 +84,7 @@ def test_what_the_old_cluster_gave_is_not_sent() -> None:
 
 def test_a_namespace_is_sent_without_what_the_api_server_sets() -> None:
     space = made("v1", "Namespace", labels={"kubernetes.io/metadata.name": "a", "team": "b"})
-    assert sendable(space, {}) == {
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": {"name": "a", "labels": {"team": "b"}},
-    }
+    assert sendable(space, {}) == new_object("v1", "Namespace", "a", meta={"labels": {"team": "b"}})
 
 
 def test_what_others_refer_to_comes_first() -> None:

@@ -9,15 +9,14 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.mesh import Mesh
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, new_object
 from kubeflow_volcano.rollout.existing.mesh import Found, unfit_mesh
 
 BOTH = {"app": "istio-ingressgateway", "istio": "ingressgateway"}
 
 
 def obj(kind: str, name: str, namespace: str = "", **more: Any) -> Object:
-    place = {"name": name, **({"namespace": namespace} if namespace else {})}
-    return {"apiVersion": "v1", "kind": kind, "metadata": place, **more}
+    return new_object("v1", kind, name, namespace, **more)
 
 
 def workload(name: str, namespace: str, labels: Mapping[str, str], **spec: Any) -> Object:

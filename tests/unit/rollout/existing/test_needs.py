@@ -10,7 +10,7 @@ import yaml
 
 from kubeflow_volcano.cluster.api.client import Listing
 from kubeflow_volcano.cluster.api.discovery import Resource
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.existing import needs
 from kubeflow_volcano.rollout.settings.settings import parse
@@ -80,8 +80,7 @@ def running(ref: Ref, image: str = "a:1", **labels: str) -> Object:
 
 
 def named(kind: str, name: str, namespace: str = "", api_version: str = "v1", **more: Any) -> Object:
-    place = {"name": name, **({"namespace": namespace} if namespace else {})}
-    return {"apiVersion": api_version, "kind": kind, "metadata": place, **more}
+    return new_object(api_version, kind, name, namespace, **more)
 
 
 def crd(name: str) -> Object:

@@ -8,7 +8,7 @@ from typing import Any
 from kubeflow_volcano.catalog import read
 from kubeflow_volcano.cluster.api.client import Listing
 from kubeflow_volcano.cluster.api.errors import NotServed
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.rollout.existing.presence import absent_component, central_objects
 
 RELEASE = read.load_release("1.9.1")
@@ -31,8 +31,7 @@ class Cluster:
 
 
 def obj(ref: Ref, **more: Any) -> Object:
-    place = {"name": ref.name, **({"namespace": ref.namespace} if ref.namespace else {})}
-    return {"apiVersion": ref.api_version, "kind": ref.kind, "metadata": place, **more}
+    return new_object(ref.api_version, ref.kind, ref.name, ref.namespace, **more)
 
 
 def workload(ref: Ref, image: str) -> Object:

@@ -10,7 +10,7 @@ import pytest
 
 from kubeflow_volcano.catalog.existing.modes import modes
 from kubeflow_volcano.cluster.mesh import Mesh
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.rollout.existing.mesh import Found, unfit_mesh
 from kubeflow_volcano.rollout.existing.presence import WORKLOADS
 from kubeflow_volcano.rollout.existing.uses import missing_uses, wrong_modes
@@ -115,9 +115,8 @@ def test_an_istio_with_other_names_is_missed_by_those_who_name_it(upstream: Upst
 @pytest.mark.upstream
 def test_kserve_does_not_fit_a_knative_with_kourier(upstream: Upstream) -> None:
     (mode,) = modes()
-    place = {"name": mode.config_map.name, "namespace": mode.config_map.namespace}
     data = {"ingress-class": "kourier.ingress.networking.knative.dev"}
-    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": place, "data": data}
+    config = new_object("v1", "ConfigMap", mode.config_map.name, mode.config_map.namespace, data=data)
     cluster: Any = Cluster([config])
     part = upstream.given.release.components["knative-serving"]
     assert [*wrong_modes(cluster, [part], {"kserve": upstream.parts["kserve"]})]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.catalog import read
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.rollout.existing.uses import missing_uses, wrong_modes
 
 RELEASE = read.load_release("1.9.1")
@@ -30,8 +30,7 @@ class Cluster:
 
 
 def obj(ref: Ref, **more: Any) -> Object:
-    place = {"name": ref.name, **({"namespace": ref.namespace} if ref.namespace else {})}
-    return {"apiVersion": ref.api_version, "kind": ref.kind, "metadata": place, **more}
+    return new_object(ref.api_version, ref.kind, ref.name, ref.namespace, **more)
 
 
 def config(text: str, key: str = "a", name: str = "c", namespace: str = "kubeflow") -> Object:

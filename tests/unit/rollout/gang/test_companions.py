@@ -8,12 +8,12 @@ import pytest
 
 from kubeflow_volcano.apply.result import Action, ObjectOutcome
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
+from kubeflow_volcano.cluster.objects import new_object
 from kubeflow_volcano.rollout.gang.replicas import COMPANION_LABELS, delete_unused_companions
-from tests.samples.objects import made
 from tests.unit.rollout.queues.queue_stand import Run
 
 POLICY, RBAC = "/apis/policy/v1", "/apis/rbac.authorization.k8s.io/v1"
-SCHEDULER = made("apps/v1", "Deployment", "volcano-scheduler", "volcano-system")
+SCHEDULER = new_object("apps/v1", "Deployment", "volcano-scheduler", "volcano-system")
 OPERATOR = {**SCHEDULER, "metadata": {"name": "training-operator", "namespace": "kubeflow"}}
 OTHER = {**SCHEDULER, "metadata": {"name": "katib-controller", "namespace": "kubeflow"}}
 

@@ -5,25 +5,22 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.gang import handover
 
-OPERATOR: Object = {
-    "apiVersion": "apps/v1",
-    "kind": "Deployment",
-    "metadata": {"name": "training-operator", "namespace": "kubeflow"},
-    "spec": {"selector": {"matchLabels": {"control-plane": "kubeflow-training-operator"}}},
-}
+OPERATOR: Object = new_object(
+    "apps/v1",
+    "Deployment",
+    "training-operator",
+    "kubeflow",
+    spec={"selector": {"matchLabels": {"control-plane": "kubeflow-training-operator"}}},
+)
 
 
 def pod(name: str, **metadata: Any) -> Object:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "kubeflow", "uid": name, **metadata},
-    }
+    return new_object("v1", "Pod", name, "kubeflow", meta={"uid": name, **metadata})
 
 
 class Operated:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.catalog.read import versions_of
+from kubeflow_volcano.cluster.objects import new_object
 from kubeflow_volcano.rollout.gang.notifier import ANNOTATION, CONTAINER, with_notifier
-from tests.samples.objects import made
 from tests.waiting import until
 
 OPERATOR = "training-operator"
@@ -20,7 +20,9 @@ OPERATOR = "training-operator"
 
 def operator(tag: str) -> dict[str, Any]:
     container = {"name": OPERATOR, "image": f"kubeflow/training-operator:{tag}"}
-    return made("apps/v1", "Deployment", OPERATOR, "kubeflow", spec={"template": {"spec": {"containers": [container]}}})
+    return new_object(
+        "apps/v1", "Deployment", OPERATOR, "kubeflow", spec={"template": {"spec": {"containers": [container]}}}
+    )
 
 
 def containers(obj: dict[str, Any]) -> list[dict[str, Any]]:

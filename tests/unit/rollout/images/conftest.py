@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from kubeflow_volcano.cluster.objects import new_object
 from kubeflow_volcano.rollout.settings.images import MirrorRule, MirrorSettings
 from kubeflow_volcano.rollout.settings.settings import parse
-from tests.samples.objects import made
 
 Objects = Callable[..., dict[str, Any]]
 
@@ -45,7 +45,7 @@ def deployment() -> Objects:
 
     def make(name: str, container: str = "c", **fields: Any) -> dict[str, Any]:
         spec = {"containers": [{"name": container, **fields}]}
-        return made("apps/v1", "Deployment", name, "kubeflow", spec={"template": {"spec": spec}})
+        return new_object("apps/v1", "Deployment", name, "kubeflow", spec={"template": {"spec": spec}})
 
     return make
 
@@ -55,7 +55,7 @@ def config_map() -> Objects:
     """A ConfigMap with that data."""
 
     def make(name: str, **data: str) -> dict[str, Any]:
-        return made("v1", "ConfigMap", name, "kubeflow", data=data)
+        return new_object("v1", "ConfigMap", name, "kubeflow", data=data)
 
     return make
 

@@ -6,17 +6,13 @@ from typing import Any
 
 import pytest
 
+from kubeflow_volcano.cluster.objects import new_object
 from kubeflow_volcano.rollout.patches.bare import mark_bare
 from kubeflow_volcano.rollout.state.store import LABELS
 
 
 def account(meta: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "ServiceAccount",
-        "metadata": {"name": "a", "namespace": "n", **(meta or {})},
-        **fields,
-    }
+    return new_object("v1", "ServiceAccount", "a", "n", meta={**(meta or {})}, **fields)
 
 
 @pytest.mark.parametrize("obj", [account(), account({"labels": {}, "annotations": None}), account(secrets=[])])

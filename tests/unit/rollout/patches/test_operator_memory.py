@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.catalog.operator import COMPONENT
+from kubeflow_volcano.cluster.objects import new_object
 from kubeflow_volcano.rollout.patches.operator_memory import keep_higher_limit
 from kubeflow_volcano.rollout.patches.table import patched
 from kubeflow_volcano.rollout.settings.settings import parse
-from tests.samples.objects import made
 
 OLD, NEW = "v1-e1434f6", "v1-04f9f13"
 PATH = "/apis/apps/v1/namespaces/kubeflow/deployments/training-operator"
@@ -23,7 +23,7 @@ def operator(memory: str | None, tag: str = OLD) -> dict[str, Any]:
         "image": f"kubeflow/training-operator:{tag}",
         "resources": {"limits": limits, "requests": {"cpu": "100m", "memory": "20Mi"}},
     }
-    return made(
+    return new_object(
         "apps/v1", "Deployment", COMPONENT, "kubeflow", spec={"template": {"spec": {"containers": [container]}}}
     )
 

@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, new_object
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.manifests.kustomize_binary import UnknownProgramError
 from kubeflow_volcano.rollout.patches.own import overruled, with_own_patches
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
-from tests.samples.objects import made
 
 NAME = "katib"
 ARGUMENTS = "/spec/template/spec/containers/0/args"
@@ -26,7 +25,7 @@ def deployment(name: str = "katib-ui", namespace: str = "kubeflow") -> Object:
         {"name": "ui", "image": "a:1", "args": ["--port=80"], "env": [{"name": "A", "value": "1"}]},
         {"name": "side", "image": "b:1"},
     ]
-    return made(
+    return new_object(
         "apps/v1",
         "Deployment",
         name,
@@ -36,7 +35,7 @@ def deployment(name: str = "katib-ui", namespace: str = "kubeflow") -> Object:
     )
 
 
-CONFIG: Object = made("v1", "ConfigMap", "katib.config", "kubeflow", data={"a": "1"})
+CONFIG: Object = new_object("v1", "ConfigMap", "katib.config", "kubeflow", data={"a": "1"})
 OBJECTS = (deployment(), deployment("katib-db"), CONFIG)
 
 

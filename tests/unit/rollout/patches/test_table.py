@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from kubeflow_volcano.cluster.objects import new_object
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.patches.table import gang_arguments, patched
 from kubeflow_volcano.rollout.settings.settings import parse
 from kubeflow_volcano.rollout.settings.user import Account
-from tests.samples.objects import made
 
 NEW = "--gang-scheduler-name=volcano"
 OLD = "--enable-gang-scheduling=true"
@@ -43,7 +43,7 @@ def test_gang_arguments(arguments: list[str], required: list[str], wanted: list[
 
 def operator(image: str, **container: Any) -> dict[str, Any]:
     main = {"name": "training-operator", "image": image, "command": ["/manager"], **container}
-    return made(
+    return new_object(
         "apps/v1",
         "Deployment",
         "training-operator",
@@ -108,14 +108,14 @@ def test_manifests_without_the_operator_are_refused() -> None:
         patched([], "training-operator", parse({}))
 
 
-CLASS = made("storage.k8s.io/v1", "StorageClass", "local-path", provisioner="example.org/disk")
+CLASS = new_object("storage.k8s.io/v1", "StorageClass", "local-path", provisioner="example.org/disk")
 
 
 def test_components_without_patches_pass_unchanged() -> None:
     assert patched([CLASS], "volcano", parse({})) == (CLASS,)
 
 
-RUNTIME = made(
+RUNTIME = new_object(
     "trainer.kubeflow.org/v1alpha1",
     "ClusterTrainingRuntime",
     "torch-distributed",
@@ -131,7 +131,7 @@ def test_runtimes_are_ganged_only_where_volcano_is_asked_for() -> None:
     assert patched([RUNTIME], "trainer", parse({"gang_scheduling_scheduler": "none"})) == (RUNTIME,)
 
 
-PROFILE = made(
+PROFILE = new_object(
     "kubeflow.org/v1beta1",
     "Profile",
     "kubeflow-user-example-com",
@@ -150,10 +150,10 @@ def test_the_profile_is_the_accounts_with_and_without_a_cluster() -> None:
 @pytest.mark.parametrize("component", ["oauth2-proxy", "oidc-authservice", "dex"])
 def test_whoever_signs_people_in_is_started_anew_with_a_new_account(component: str) -> None:
     container = {"name": component, "image": component}
-    deployment = made(
+    deployment = new_object(
         "apps/v1", "Deployment", component, "auth", spec={"template": {"spec": {"containers": [container]}}}
     )
-    config = made("v1", "ConfigMap", component, "auth", data={"config.yaml": "{}"})
+    config = new_object("v1", "ConfigMap", component, "auth", data={"config.yaml": "{}"})
     sums = set()
     for password_hash in ("one", "two"):
         account = Account("me@example.org", "team", None, password_hash, "secret")

@@ -6,8 +6,8 @@ import json
 from decimal import Decimal
 from typing import Any
 
+from kubeflow_volcano.cluster.objects import new_object
 from kubeflow_volcano.rollout.plan.resources import claims_of, requests_of
-from tests.samples.objects import made
 
 
 def container(cpu: str = "", memory: str = "", **more: Any) -> dict[str, Any]:
@@ -18,7 +18,7 @@ def container(cpu: str = "", memory: str = "", **more: Any) -> dict[str, Any]:
 def workload(kind: str, *containers: dict[str, Any], namespace: str = "n", **spec: Any) -> dict[str, Any]:
     pod = {"containers": list(containers), "initContainers": spec.pop("init", [])}
     template = {"metadata": spec.pop("meta", {}), "spec": pod}
-    return made("apps/v1", kind, "w", namespace, spec={"template": template, **spec})
+    return new_object("apps/v1", kind, "w", namespace, spec={"template": template, **spec})
 
 
 def cpu(*objects: dict[str, Any]) -> Decimal:
@@ -56,8 +56,7 @@ def test_the_largest_init_container_counts_where_it_is_more() -> None:
 
 def injector(**requests: str) -> dict[str, Any]:
     values = {"global": {"proxy": {"resources": {"requests": requests}}}}
-    meta = {"name": "istio-sidecar-injector", "namespace": "istio-system"}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"values": json.dumps(values)}}
+    return new_object("v1", "ConfigMap", "istio-sidecar-injector", "istio-system", data={"values": json.dumps(values)})
 
 
 def namespace(name: str, **labels: str) -> dict[str, Any]:
@@ -93,8 +92,7 @@ def test_an_injector_that_asks_for_nothing_adds_nothing() -> None:
 
 def claim(name: str, size: str) -> dict[str, Any]:
     spec = {"resources": {"requests": {"storage": size}}}
-    meta = {"name": name, "namespace": "n"}
-    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec}
+    return new_object("v1", "PersistentVolumeClaim", name, "n", spec=spec)
 
 
 def test_claims_by_themselves_and_of_every_replica() -> None:

@@ -11,7 +11,7 @@ from typing import Any, Self
 from kubeflow_volcano.apply.result import ObjectOutcome
 from kubeflow_volcano.cluster.api.client import Listing
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.cluster.watch.observer import Change, Subject
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem
@@ -20,14 +20,14 @@ from kubeflow_volcano.rollout.queues.view import API
 
 
 def queue(name: str, state: str = "Open", parent: str = "root") -> Object:
-    meta = {"name": name, "uid": f"uid-{name}", "resourceVersion": "1", "managedFields": []}
-    return {
-        "apiVersion": API,
-        "kind": "Queue",
-        "metadata": meta,
-        "spec": {"parent": parent},
-        "status": {"state": state},
-    }
+    return new_object(
+        API,
+        "Queue",
+        name,
+        meta={"uid": f"uid-{name}", "resourceVersion": "1", "managedFields": []},
+        spec={"parent": parent},
+        status={"state": state},
+    )
 
 
 def group(name: str, queue: str, phase: str = "Running", owner: str = "") -> Object:
@@ -132,9 +132,8 @@ class Store:
         self.objects["Queue", "", name]["status"] |= body["status"]
 
     def made_here(self, *names: str) -> None:
-        meta = {"name": CREATED_QUEUES.name, "namespace": CREATED_QUEUES.namespace}
         data = {name: f"uid-{name}" for name in names}
-        self.put({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data})
+        self.put(new_object("v1", "ConfigMap", CREATED_QUEUES.name, CREATED_QUEUES.namespace, data=data))
 
 
 class Watch:

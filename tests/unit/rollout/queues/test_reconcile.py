@@ -9,7 +9,7 @@ import pytest
 from kubeflow_volcano.apply.result import Action, ObjectOutcome
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.patches.volcano import configure_scheduling
 from kubeflow_volcano.rollout.queues import drain
@@ -77,8 +77,7 @@ def test_a_queue_stays_while_another_one_is_part_of_it() -> None:
 def test_a_queue_stays_while_a_namespace_sends_its_jobs_there() -> None:
     store = Store()
     annotations = {"scheduling.volcano.sh/queue-name": "a"}
-    meta = {"name": "team-a", "annotations": annotations}
-    store.put(queue("a"), {"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
+    store.put(queue("a"), new_object("v1", "Namespace", "team-a", meta={"annotations": annotations}))
     store.made_here("a")
     assert ["is the queue of 1 namespace: team-a" in line for line in refusals(store, GONE)] == [True]
 

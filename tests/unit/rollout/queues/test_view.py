@@ -8,16 +8,15 @@ import pytest
 
 from kubeflow_volcano.cluster.api.client import Listing
 from kubeflow_volcano.cluster.api.errors import NotServed
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, new_object
 from kubeflow_volcano.cluster.watch.observer import Change
 from kubeflow_volcano.rollout.queues.view import SUBJECTS, QueueView, list_queues, state_of
 from tests.unit.rollout.queues.queue_stand import Store, group, queue
 
 
 def job(name: str, phase: str, queue: str = "a") -> Object:
-    meta = {"name": name, "namespace": "team-a"}
     status = {"state": {"phase": phase}}
-    return {"apiVersion": "v", "kind": "Job", "metadata": meta, "spec": {"queue": queue}, "status": status}
+    return new_object("v", "Job", name, "team-a", spec={"queue": queue}, status=status)
 
 
 def view(*objects: Object) -> Any:

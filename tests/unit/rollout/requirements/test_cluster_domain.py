@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.rollout.requirements.cluster_domain import unmet_domain
-from tests.samples.objects import made
 
 CORP = ".:53 {\n  kubernetes k8s.corp in-addr.arpa ip6.arpa {\n  }\n  forward . /etc/resolv.conf\n}\n"
-DEX = made("v1", "ConfigMap", "dex", "auth", data={"config.yaml": "issuer: http://dex.auth.svc.cluster.local:5556/dex"})
+DEX = new_object(
+    "v1", "ConfigMap", "dex", "auth", data={"config.yaml": "issuer: http://dex.auth.svc.cluster.local:5556/dex"}
+)
 
 
 class Stored:
@@ -42,8 +43,7 @@ class Closed(Stored):
 def server(image: str = "registry.k8s.io/coredns/coredns:v1.11.1", *maps: str, **volume: Any) -> Object:
     volumes = [{"configMap": {"name": name}} for name in maps or ("coredns",)]
     spec = {"containers": [{"name": "dns", "image": image}], "volumes": [*volumes, *([volume] if volume else ())]}
-    meta = {"name": "coredns", "namespace": "kube-system"}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": {"template": {"spec": spec}}}
+    return new_object("apps/v1", "Deployment", "coredns", "kube-system", spec={"template": {"spec": spec}})
 
 
 def judged(cluster: Any, *objects: Object) -> tuple[list[Any], list[str]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, new_object
 from kubeflow_volcano.rollout.patches.pods.placement import with_placement
 from kubeflow_volcano.rollout.requirements.placement import unmet_placement
 from kubeflow_volcano.rollout.settings.settings import parse
@@ -35,9 +35,8 @@ def node(name: str, labels: Mapping[str, str] = SELECTOR, *taints: str) -> Objec
 
 
 def workload(kind: str = "Deployment", name: str = "a") -> Object:
-    meta = {"name": name, "namespace": "kubeflow"}
     spec: Object = {"template": {"spec": {"containers": []}}}
-    return {"apiVersion": "apps/v1", "kind": kind, "metadata": meta, "spec": spec}
+    return new_object("apps/v1", kind, name, "kubeflow", spec=spec)
 
 
 def problems(cluster: Any, *objects: Object, **placement: Any) -> list[Any]:

@@ -11,7 +11,7 @@ import pytest
 
 from kubeflow_volcano.cluster.admission.pod_security import ENFORCE, needed_level
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, new_object
 from kubeflow_volcano.rollout.requirements.pod_security import refused_pods
 from kubeflow_volcano.rollout.settings.settings import parse
 
@@ -67,9 +67,8 @@ class Strict(Stored):
 
 def workload(name: str = "a", namespace: str = "kubeflow", **spec: Any) -> Object:
     pods = {"containers": [{"name": "a", "image": "a", "resources": {"limits": {"cpu": "64"}}}], **spec}
-    meta = {"name": name, "namespace": namespace}
     template = {"metadata": {"labels": {"app": name}}, "spec": pods}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": {"template": template}}
+    return new_object("apps/v1", "Deployment", name, namespace, spec={"template": template})
 
 
 def space(name: str = "kubeflow", **labels: str) -> Object:
@@ -77,8 +76,7 @@ def space(name: str = "kubeflow", **labels: str) -> Object:
 
 
 def injector(values: str = '{"istio_cni": {"enabled": false}}') -> Object:
-    meta = {"name": "istio-sidecar-injector", "namespace": "istio-system"}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"values": values}}
+    return new_object("v1", "ConfigMap", "istio-sidecar-injector", "istio-system", data={"values": values})
 
 
 def judged(cluster: Any, *objects: Object, **variables: Any) -> tuple[list[Any], list[str]]:

@@ -6,18 +6,16 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.settings.ceded import CededFields, ceded_of, validate_ceded
 from kubeflow_volcano.rollout.settings.settings import parse
-from tests.samples.objects import made
 
 REPLICAS = "/spec/replicas"
 
 
 def deployment(name: str = "katib-ui", namespace: str = "kubeflow") -> Object:
-    meta = {"name": name, "namespace": namespace}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": {"replicas": 1}}
+    return new_object("apps/v1", "Deployment", name, namespace, spec={"replicas": 1})
 
 
 def entry(**changes: Any) -> CededFields:
@@ -92,6 +90,6 @@ def test_a_path_to_no_declared_field_is_refused(*, whole: bool) -> None:
 
 
 def test_the_plain_values_of_a_secret_are_its_data() -> None:
-    secret = made("v1", "Secret", "s", "n", stringData={"a": "b"})
+    secret = new_object("v1", "Secret", "s", "n", stringData={"a": "b"})
     ceded = CededFields("Secret", "s", paths=("/data/a",))
     assert not [*validate_ceded([ceded], [secret], whole=True)]

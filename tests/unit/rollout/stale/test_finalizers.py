@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.catalog import read
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.rollout.stale.finalizers import controller_of, explain_terminating
 
 PARTS = tuple(read.load_release("1.9.1").components.values())
@@ -32,8 +32,7 @@ class Api:
 
 
 def live(ref: Ref, *finalizers: str, **more: Any) -> Object:
-    meta = {"name": ref.name, "namespace": ref.namespace, "finalizers": list(finalizers)}
-    return {"apiVersion": ref.api_version, "kind": ref.kind, "metadata": meta, **more}
+    return new_object(ref.api_version, ref.kind, ref.name, ref.namespace, meta={"finalizers": list(finalizers)}, **more)
 
 
 def explained(obj: Object, *others: Object, variable: str = "") -> str:

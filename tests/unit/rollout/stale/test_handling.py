@@ -11,7 +11,7 @@ from kubeflow_volcano.apply.result import Action, ObjectOutcome
 from kubeflow_volcano.cluster.api.discovery import Resource
 from kubeflow_volcano.cluster.api.errors import NotServed
 from kubeflow_volcano.cluster.applied_objects import Place
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.progress import silent
@@ -30,11 +30,7 @@ def served(api_version: str, kind: str) -> Resource:
 
 
 def text(kind: str, namespace: str = "") -> Object:
-    return {
-        "apiVersion": "v1",
-        "kind": kind,
-        "metadata": {"name": "a", **({"namespace": namespace} if namespace else {})},
-    }
+    return new_object("v1", kind, "a", namespace)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from kubeflow_volcano.cluster.objects import new_object
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.patches.table import patched
 from kubeflow_volcano.rollout.settings.settings import parse
@@ -19,17 +20,13 @@ from kubeflow_volcano.rollout.storage.local_path import DEFAULT_CLASS
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="gives directories to other users")
 
-CLASS = {
-    "apiVersion": "storage.k8s.io/v1",
-    "kind": "StorageClass",
-    "metadata": {"name": "local-path"},
-    "provisioner": "rancher.io/local-path",
-}
+CLASS = new_object("storage.k8s.io/v1", "StorageClass", "local-path", provisioner="rancher.io/local-path")
 
 
 def config(text: str) -> dict[str, Any]:
-    meta = {"name": "local-path-config", "namespace": "local-path-storage"}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"config.json": text, "setup": "x"}}
+    return new_object(
+        "v1", "ConfigMap", "local-path-config", "local-path-storage", data={"config.json": text, "setup": "x"}
+    )
 
 
 NODES = json.dumps(

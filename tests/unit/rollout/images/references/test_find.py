@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
+from kubeflow_volcano.cluster.objects import new_object
 from kubeflow_volcano.rollout.images.rename.rewrite import find, rewrite
 from kubeflow_volcano.rollout.settings.images import MirrorSettings
-from tests.samples.objects import made
 
 Make = Callable[..., dict[str, Any]]
 Mirror = Callable[..., MirrorSettings]
@@ -64,7 +64,7 @@ def test_annotations_are_looked_at_too(deployment: Make) -> None:
 
 
 def test_templates_in_custom_resources(mirror: Mirror) -> None:
-    runtime = made(
+    runtime = new_object(
         "trainer.kubeflow.org/v1alpha1",
         "ClusterTrainingRuntime",
         "torch",
@@ -422,7 +422,7 @@ def test_documentation_is_neither_pulled_nor_rewritten(mirror: Mirror, config_ma
 
 
 def test_definitions_of_custom_resources_hold_no_references() -> None:
-    crd = made("x", "CustomResourceDefinition", "n", spec={"image": "gcr.io/a/b:1"})
+    crd = new_object("x", "CustomResourceDefinition", "n", spec={"image": "gcr.io/a/b:1"})
     assert found(crd) == {}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.rollout.patches.pods.templates import pod_spec
 from tests.unit.releases import Parts, Upstream, WholeRelease, by_ref
 
@@ -34,7 +34,6 @@ def workload() -> Callable[..., Object]:
         if kind == "CronJob":
             body = {"jobTemplate": {"spec": body}}
         version = {"Pod": "v1", "Job": "batch/v1", "CronJob": "batch/v1"}.get(kind, "apps/v1")
-        meta = {"name": name, "namespace": namespace}
-        return {"apiVersion": version, "kind": kind, "metadata": meta, "spec": body}
+        return new_object(version, kind, name, namespace, spec=body)
 
     return make

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.patches.own import with_own_patches
@@ -27,14 +27,12 @@ CLAIMS = {
 
 def claim(name: str = "data", size: str = "20Gi") -> Object:
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}}
-    meta = {"name": name, "namespace": "kubeflow"}
-    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec}
+    return new_object("v1", "PersistentVolumeClaim", name, "kubeflow", spec=spec)
 
 
 def stateful_set(*templates: Object) -> Object:
-    meta = {"name": "db", "namespace": "kubeflow"}
     spec = {"template": {"spec": {}}, "volumeClaimTemplates": [*templates]}
-    return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": meta, "spec": spec}
+    return new_object("apps/v1", "StatefulSet", "db", "kubeflow", spec=spec)
 
 
 def settings(claims: Any, **variables: Any) -> Settings:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.catalog.images.names import ImageName
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.images.rename.rewrite import find
 from kubeflow_volcano.rollout.patches.own import with_own_patches
@@ -73,8 +73,7 @@ def test_a_rule_for_every_registry_is_about_those_that_containerd_knows() -> Non
 
 
 def configuration(**data: str) -> Object:
-    meta = {"name": REF.name, "namespace": REF.namespace}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data}
+    return new_object("v1", "ConfigMap", REF.name, REF.namespace, data=data)
 
 
 def test_what_is_skipped_already_stays_once() -> None:

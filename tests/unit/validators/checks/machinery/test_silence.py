@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.admission.webhooks import Webhook
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.validators.checks.machinery.cut_off import allowing, keeping_out
 from kubeflow_volcano.validators.checks.machinery.silence import Tried, backend_of, seconds_of, silence_in
 from kubeflow_volcano.validators.reading.dry_runs import Answer
@@ -84,13 +84,7 @@ PODS = [obj("Pod", f"volcano-system/{name}", metadata={"labels": {"app": name}})
 
 
 def policy(name: str = "deny", **spec: Any) -> Object:
-    meta = {"name": name, "namespace": "volcano-system"}
-    return {
-        "apiVersion": "networking.k8s.io/v1",
-        "kind": "NetworkPolicy",
-        "metadata": meta,
-        "spec": {"podSelector": {}, **spec},
-    }
+    return new_object("networking.k8s.io/v1", "NetworkPolicy", name, "volcano-system", spec={"podSelector": {}, **spec})
 
 
 BY_PODS = policy(ingress=[{"from": [{"podSelector": {}}]}])

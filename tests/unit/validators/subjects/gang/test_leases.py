@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.validators.checks.volcano import volcano
 from kubeflow_volcano.validators.checks.workloads import workloads
 from kubeflow_volcano.validators.core.outcome import Status
@@ -25,8 +25,7 @@ def program(place: str, image: str, *arguments: str) -> Object:
 def lease(holder: str, *, age: float = 60.0, seconds: int = 86400) -> Object:
     renewed = datetime.fromtimestamp(NOW - age, UTC).isoformat()
     spec = {"holderIdentity": holder, "renewTime": renewed, "leaseDurationSeconds": seconds}
-    meta = {"name": "volcano", "namespace": "volcano-system"}
-    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": spec}
+    return new_object("coordination.k8s.io/v1", "Lease", "volcano", "volcano-system", spec=spec)
 
 
 @pytest.mark.parametrize(
