@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,6 +21,7 @@ from kubernetes import client as kubernetes_client
 from kubernetes import config as kubernetes_config
 
 from kubeflow_volcano.cluster.api.client import Cluster
+from tests import serving
 
 
 @dataclass(frozen=True)
@@ -206,19 +207,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         self.connection.close()
 
-    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve  # noqa: N815  the base class looks for these names
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
+class _Server(serving.Server):
     request_queue_size = 64
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Connections of these tests break on purpose."""
-
-    def shutdown_request(self, request: Any) -> None:
-        if request.fileno() != -1:
-            super().shutdown_request(request)
 
 
 class _Server6(_Server):
@@ -232,24 +225,7 @@ def proxied(kubeconfig: Path, folder: Path, address: str = "127.0.0.1") -> Itera
     make = _Server6 if ":" in address else _Server
     host = f"[{address}]" if ":" in address else address
     server = make((address, 0), type("Handler", (_Handler,), {"proxy": proxy}))
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
     through = folder / "through-the-proxy.json"
-    through.write_text(
-        json.dumps(
-            {
-                "apiVersion": "v1",
-                "kind": "Config",
-                "clusters": [{"name": "c", "cluster": {"server": f"http://{host}:{server.server_address[1]}"}}],
-                "users": [{"name": "u", "user": {"token": "none"}}],
-                "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
-                "current-context": "x",
-            }
-        )
-    )
-    try:
+    with serving.serving(server) as port:
+        through.write_text(json.dumps(serving.kubeconfig(f"http://{host}:{port}", {"token": "none"})))
         yield proxy, Cluster.connect(through)
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

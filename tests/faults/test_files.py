@@ -10,7 +10,6 @@ import io
 import socket
 import ssl
 import tarfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -29,6 +28,7 @@ from kubeflow_volcano.rollout.manifests import downloads
 from kubeflow_volcano.rollout.manifests.downloads import fetch
 from kubeflow_volcano.rollout.manifests.trees import Trees
 from tests.faults.kit import assert_told, full_disk
+from tests.serving import Handler, listen, serving
 
 TEXT = b"apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n" * 400
 SUM = hashlib.sha256(TEXT).hexdigest()
@@ -57,29 +57,11 @@ def drops(asked: http.server.BaseHTTPRequestHandler) -> None:
 @contextlib.contextmanager
 def served(answer: Answer, certificate: Path | None = None) -> Iterator[str]:
     """The address of a file on a server of its own."""
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
-            pass
-
-        def do_GET(self) -> None:
-            answer(self)
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    if certificate:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) if certificate else None
+    if context and certificate:
         context.load_cert_chain(certificate)
-        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-        server.handle_error = lambda *_: None  # type: ignore[method-assign]  # a client that does not trust it hangs up
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    try:
-        yield f"{'https' if certificate else 'http'}://127.0.0.1:{server.server_port}/m.yaml"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serving(listen(type("Own", (Handler,), {"do_GET": answer}), context)) as port:
+        yield f"{'https' if certificate else 'http'}://127.0.0.1:{port}/m.yaml"
 
 
 @pytest.fixture

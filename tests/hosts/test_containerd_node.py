@@ -6,12 +6,9 @@ Python and coreutils are Debian's; systemctl and crictl are stand-ins.
 
 from __future__ import annotations
 
-import json
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +16,7 @@ import pytest
 import yaml
 
 from tests.hosts.lab import Host, Lab
+from tests.serving import Handler, kubeconfig, serving
 
 NAME = "worker-7"
 CONFIG = "etc/containerd/config.toml"
@@ -58,30 +56,14 @@ class Cluster:
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
     cluster = Cluster(tmp_path / "kubeconfig")
 
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
-            pass
-
+    class Api(Handler):
         def do_GET(self) -> None:
             body = cluster.answers().get(self.path.partition("?")[0])
-            text = json.dumps(body or {"code": 404}).encode()
-            self.send_response(200 if body else 404)
-            self.send_header("Content-Length", str(len(text)))
-            self.end_headers()
-            self.wfile.write(text)
+            self.answer(body or {"code": 404}, 200 if body else 404)
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-    content = {
-        "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.server_address[1]}"}}],
-        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
-        "users": [{"name": "u", "user": {}}],
-        "current-context": "x",
-    }
-    cluster.kubeconfig.write_text(yaml.safe_dump(content))
-    yield cluster
-    server.shutdown()
-    server.server_close()
+    with serving(Api) as port:
+        cluster.kubeconfig.write_text(yaml.safe_dump(kubeconfig(f"http://127.0.0.1:{port}", {})))
+        yield cluster
 
 
 @pytest.fixture

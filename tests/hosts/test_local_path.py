@@ -12,15 +12,15 @@ import json
 import re
 import stat
 import subprocess
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import serving
 from tests.hosts.lab import Host, Lab
+from tests.serving import Handler
 
 Play = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -61,7 +61,7 @@ for path in (top, *top.rglob("*")):
 """
 
 
-def api(hosts: list[Host]) -> ThreadingHTTPServer:
+def api(hosts: list[Host]) -> type[Handler]:
     """An API server that knows a bound volume for each of the first two hosts, and one of another node."""
     names = [*(host.name for host in hosts), "elsewhere"]
     lists: dict[str, list[dict[str, Any]]] = {
@@ -79,7 +79,7 @@ def api(hosts: list[Host]) -> ThreadingHTTPServer:
         "/apis/apps/v1": ["DaemonSet", "Deployment", "StatefulSet"],
     }
 
-    class Handler(BaseHTTPRequestHandler):
+    class Api(Handler):
         def do_GET(self) -> None:
             path = self.path.partition("?")[0]
             body: dict[str, Any] = {"gitVersion": "v1.30.2"}
@@ -88,19 +88,9 @@ def api(hosts: list[Host]) -> ThreadingHTTPServer:
                 body = {"kind": "APIResourceList", "resources": resources}
             elif path in lists:
                 body = {"kind": "List", "metadata": {"resourceVersion": "1"}, "items": lists[path]}
-            text = json.dumps(body).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(text)))
-            self.end_headers()
-            self.wfile.write(text)
+            self.answer(body, Content_Type="application/json")
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return server
+    return Api
 
 
 def space(number: int) -> str:
@@ -154,20 +144,10 @@ def hosts(pair: list[Host]) -> Iterator[list[Host]]:
 @pytest.fixture(scope="module")
 def kubeconfig(pair: list[Host], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Credentials of the stand-in for a cluster."""
-    server = api(pair)
     path = tmp_path_factory.mktemp("cluster") / "kubeconfig"
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.server_address[1]}"}}],
-        "users": [{"name": "u", "user": {"token": "none"}}],
-        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
-        "current-context": "x",
-    }
-    path.write_text(json.dumps(config))
-    yield path
-    server.shutdown()
-    server.server_close()
+    with serving.serving(api(pair)) as port:
+        path.write_text(json.dumps(serving.kubeconfig(f"http://127.0.0.1:{port}", {"token": "none"})))
+        yield path
 
 
 @pytest.fixture

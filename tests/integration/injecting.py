@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import http.server
 import json
 import ssl
 import tempfile
@@ -22,6 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from tests.integration.breaking import made
+from tests.serving import Handler, listen, serving
 from tests.waiting import until
 
 Change = Callable[[Object], Sequence[Mapping[str, Any]]]
@@ -74,32 +74,18 @@ def _serving(
     """Its URL, and what is set once it was called."""
     called = threading.Event()
 
-    class Handler(http.server.BaseHTTPRequestHandler):
+    class Injector(Handler):
         def do_POST(self) -> None:
             called.set()
             review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             patch = json.dumps(change(review["request"]["object"])).encode()
             response = {"uid": review["request"]["uid"], "allowed": True, "patchType": "JSONPatch"}
             review["response"] = response | {"patch": base64.b64encode(patch).decode()}
-            body = json.dumps(review).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.answer(review, Content_Type="application/json")
 
-        def log_message(self, *_words: object) -> None:
-            """Tests say what failed."""
-
-    with tempfile.NamedTemporaryFile() as pair, http.server.ThreadingHTTPServer((str(address), 0), Handler) as server:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with tempfile.NamedTemporaryFile() as pair:
         Path(pair.name).write_bytes(certificate + key)
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(pair.name)
-        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield f"https://{address}:{server.server_port}/", called
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(listen(Injector, context, str(address))) as port:
+        yield f"https://{address}:{port}/", called

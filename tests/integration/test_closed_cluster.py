@@ -12,7 +12,6 @@ import os
 import re
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -27,6 +26,8 @@ from kubeflow_volcano.rehearsal.spec import ClusterPaths
 from kubeflow_volcano.rollout.bundle.reading import Bundle
 from tests.integration.node_registry import NodeRegistry, image_store, serving
 from tests.places import ROOT
+from tests.serving import Handler
+from tests.serving import serving as on_loopback
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(1500)]
 
@@ -60,29 +61,16 @@ def ansible(*words: str, enter: tuple[str, ...] = (), **environment: str) -> sub
     )
 
 
-class Quiet(SimpleHTTPRequestHandler):
+class Files(Handler, SimpleHTTPRequestHandler):
     """Files, without a line for each."""
-
-    def log_message(self, *_: Any) -> None:
-        pass
 
 
 @contextmanager
 def upstream(directory: Path) -> Iterator[tuple[str, str]]:
     """Addresses of a web server with this directory, and of a registry with the images of rehearsals."""
-    servers = (
-        ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(directory))),
-        Registry(images(directory.with_name("images"))),
-    )
-    threads = [threading.Thread(target=server.serve_forever, args=(0.05,)) for server in servers]
-    for thread in threads:
-        thread.start()
-    web, registry = (f"127.0.0.1:{server.server_address[1]}" for server in servers)
-    yield f"http://{web}", registry
-    for server, thread in zip(servers, threads, strict=True):
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    files = ThreadingHTTPServer(("127.0.0.1", 0), partial(Files, directory=str(directory)))
+    with on_loopback(files) as web, on_loopback(Registry(images(directory.with_name("images")))) as registry:
+        yield f"http://127.0.0.1:{web}", f"127.0.0.1:{registry}"
 
 
 def images(layout: Path) -> Path:

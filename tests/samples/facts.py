@@ -8,8 +8,10 @@ from typing import Any
 
 from kubeflow_volcano.catalog.model import MinorRange
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.validators.core.check import Check
 from kubeflow_volcano.validators.core.expectations import Expectations
 from kubeflow_volcano.validators.core.facts import Fact, Facts
+from kubeflow_volcano.validators.core.outcome import CannotJudgeError, Outcome
 from kubeflow_volcano.validators.core.resources import RESOURCES
 from kubeflow_volcano.validators.subjects.crds import DISCOVERY
 from kubeflow_volcano.validators.subjects.pods import WINDOW, Window
@@ -46,6 +48,14 @@ def facts(
     defaults: dict[str, Any] = {"server_version": "v1.30.2", "cluster_uid": "cluster", "found": found}
     objects_read = {name: tuple(items) for name, items in by_resource.items()}
     return Facts(expected, NOW, objects=objects_read, **(defaults | fields))
+
+
+def judged(check: Check, found: Facts) -> Outcome:
+    """What a check says, where it cannot judge as well."""
+    try:
+        return check(found)
+    except CannotJudgeError as stop:
+        return stop.outcome
 
 
 VOLCANO_KINDS = ("jobs.batch.volcano.sh", "podgroups.scheduling.volcano.sh", "queues.scheduling.volcano.sh")

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -20,9 +20,11 @@ import pytest
 
 from kubeflow_volcano.catalog.images import lost, tables
 from kubeflow_volcano.cluster.api.client import Cluster
+from tests import serving
 from tests.kustomize_tool import kustomize_of
 from tests.places import UPSTREAM
 from tests.samples.images import GONE
+from tests.serving import kubeconfig
 from tests.unit.confined import confined, free
 from tests.unit.dribbling import SWITCHED
 from tests.unit.releases import WholeRelease, rendered
@@ -115,18 +117,6 @@ class FakeApi:
         self.kubeconfig.write_text(json.dumps(kubeconfig(self.url, {"token": token})))
 
 
-def kubeconfig(server: str, user: Any) -> dict[str, Any]:
-    """A kubeconfig with one server and one user."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "c", "cluster": {"server": server}}],
-        "users": [{"name": "u", "user": user}],
-        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
-        "current-context": "x",
-    }
-
-
 def _switch(handler: BaseHTTPRequestHandler, api: FakeApi, answer: Answer) -> None:
     handler.wfile.write(SWITCHED)
     if answer.hold:
@@ -136,11 +126,8 @@ def _switch(handler: BaseHTTPRequestHandler, api: FakeApi, answer: Answer) -> No
 
 
 def _handler(api: FakeApi) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(serving.Handler):
         protocol_version = "HTTP/1.1"
-
-        def log_message(self, *_: object) -> None:
-            pass
 
         def _serve(self) -> None:
             parts = urlsplit(self.path)
@@ -166,13 +153,7 @@ def _handler(api: FakeApi) -> type[BaseHTTPRequestHandler]:
             if answer.frames is not None:
                 _switch(self, api, answer)
                 return
-            text = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
-            self.send_response(answer.status)
-            for name, value in answer.headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(text)))
-            self.end_headers()
-            self.wfile.write(text)
+            self.answer(answer.body, answer.status, **answer.headers)
 
         def _stream(self, answer: Answer) -> None:
             self.send_response(200)
@@ -187,20 +168,9 @@ def _handler(api: FakeApi) -> type[BaseHTTPRequestHandler]:
                 self.wfile.write(b"0\r\n\r\n")
             self.close_connection = True
 
-        do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = _serve  # noqa: N815  the base class looks for these names
+        do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = _serve
 
     return Handler
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients of these tests hang up on purpose."""
-
-    def shutdown_request(self, request: Any) -> None:
-        if request.fileno() != -1:
-            super().shutdown_request(request)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -226,20 +196,16 @@ def _confinement(item: pytest.Item) -> contextlib.AbstractContextManager[None]:
 def api(tmp_path: Path) -> Iterator[FakeApi]:
     """A server that answers /version and discovery; everything else is the test's."""
     fake = FakeApi(kubeconfig=tmp_path / "kubeconfig")
-    server = _Server(("127.0.0.1", 0), _handler(fake))
-    fake.url = f"http://127.0.0.1:{server.server_address[1]}"
+    server = serving.listen(_handler(fake))
+    fake.url = f"http://127.0.0.1:{server.server_port}"
     fake.write_kubeconfig("first")
     fake.on("GET", "/version", Answer(body={"gitVersion": "v1.30.2"}))
     for path, kinds in DISCOVERY.items():
         resources = [{"kind": kind, "name": plural, "namespaced": inside} for kind, plural, inside in kinds]
         fake.on("GET", path, Answer(body={"resources": resources}))
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
-    yield fake
-    fake.stop.set()
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with serving.serving(server):
+        yield fake
+        fake.stop.set()
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.images.registry.client import Registry
 from kubeflow_volcano.rollout.manifests import downloads
 from kubeflow_volcano.validators.probes.network.browser import Browser, NoAnswerError, Request
-from tests.unit.conftest import kubeconfig
+from tests.serving import kubeconfig
 from tests.unit.dribbling import DRIBBLES, FRAMES, dribbling
 
 SECONDS, SLACK = 0.3, 5.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from kubeflow_volcano.rehearsal.build.kept import tools_directory
 from kubeflow_volcano.rehearsal.build.recipes import Generation
 from kubeflow_volcano.rehearsal.build.toolchain import choose_go
 from kubeflow_volcano.rehearsal.inside.registry import Registry
+from tests.serving import serving
 
 
 @pytest.fixture(scope="session")
@@ -55,9 +55,6 @@ def make_generation(tmp_path: Path, tiny_go: Path, monkeypatch: pytest.MonkeyPat
 @pytest.fixture
 def registry(tmp_path: Path) -> Iterator[Registry]:
     """The registry, serving `tmp_path`/store from a thread for the time of a test."""
-    with Registry(tmp_path / "store") as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+    server = Registry(tmp_path / "store")
+    with serving(server):
         yield server
-        server.shutdown()
-        thread.join(10)

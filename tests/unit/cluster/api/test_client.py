@@ -23,6 +23,7 @@ from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Unreachable
+from tests import serving
 
 MAPS = "/api/v1/namespaces/ns/configmaps"
 ONE = f"{MAPS}/one"
@@ -322,14 +323,8 @@ def test_an_empty_list_of_metadata_has_no_items(api: Any) -> None:
 
 def kubeconfig(tmp_path: Path, server: str, user: dict[str, Any], cluster: dict[str, Any] | None = None) -> Path:
     place = tmp_path / "made.kubeconfig"
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "c", "cluster": {"server": server} | (cluster or {})}],
-        "users": [{"name": "u", "user": user}],
-        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
-        "current-context": "x",
-    }
+    config = serving.kubeconfig(server, user)
+    config["clusters"][0]["cluster"] |= cluster or {}
     place.write_text(json.dumps(config))
     return place
 

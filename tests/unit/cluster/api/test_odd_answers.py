@@ -15,7 +15,7 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.credentials import load
 from kubeflow_volcano.cluster.api.errors import ApiError, from_response
 from kubeflow_volcano.problems import Unreachable
-from tests.unit.conftest import kubeconfig
+from tests.serving import kubeconfig
 
 ODD: tuple[Any, ...] = (None, [], "text", 1, {"resources": None}, {"resources": [1]}, {"resources": [{"name": None}]})
 ODD_GROUPS: tuple[Any, ...] = (

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import http.server
 import io
 import tarfile
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,6 +17,7 @@ from kubeflow_volcano.rehearsal.build.kept import Tools
 from kubeflow_volcano.rehearsal.build.recipes import Download, Generation
 from kubeflow_volcano.rehearsal.build.toolchain import go_architecture
 from kubeflow_volcano.rehearsal.build.tools import ensure_tools
+from tests.serving import Handler, listen, serving
 
 HELLO = 'package main\n\nvar word = "unset"\n\nfunc main() { print(word) }\n'
 PROGRAM = b"#!/bin/sh\necho released\n"
@@ -38,30 +37,21 @@ ARCHIVE = _archive()
 BODIES = {"/one": PROGRAM, "/other": b"another release", "/html": b"<html>log in</html>", "/one.tgz": ARCHIVE}
 
 
-class _Server(http.server.BaseHTTPRequestHandler):
+class _Releases(Handler):
     def do_HEAD(self) -> None:
         self.send_error(405)
 
     def do_GET(self) -> None:
         body = BODIES.get(self.path, PROGRAM)
-        self.send_response(404 if self.path == "/gone" else 200)
-        self.send_header("Content-Type", "text/html" if self.path == "/html" else "application/octet-stream")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body[:5] if self.path == "/truncated" else body)
-
-    def log_message(self, *_: object) -> None:
-        """Tests are quiet."""
+        kind = "text/html" if self.path == "/html" else "application/octet-stream"
+        sent = body[:5] if self.path == "/truncated" else body
+        self.answer(sent, 404 if self.path == "/gone" else 200, Content_Type=kind, Content_Length=str(len(body)))
 
 
 @pytest.fixture
 def server() -> Iterator[str]:
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Server) as running:
-        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield f"http://127.0.0.1:{running.server_port}"
-        running.shutdown()
-        thread.join(10)
+    with serving(_Releases) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 def _offer(url: str, content: bytes = PROGRAM, member: str = "") -> Download:
@@ -127,6 +117,6 @@ def test_hosts_are_asked_at_the_same_time_and_a_silent_one_costs_no_more_than_th
     server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(downloads, "_PROBE_SECONDS", 2.0)
-    with http.server.HTTPServer(("127.0.0.1", 0), _Server) as silent:  # accepts, and never answers
+    with listen(_Releases) as silent:  # accepts, and never answers
         urls = [f"http://127.0.0.1:{silent.server_port}/x", f"{server}/one", f"{server}/other"]
         assert reachable_origins(urls) == {server}

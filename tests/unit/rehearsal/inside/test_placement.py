@@ -7,7 +7,6 @@ import copy
 import http.client
 import json
 import ssl
-import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -32,6 +31,7 @@ from kubeflow_volcano.rehearsal.inside.placement_server import ImageIndex, revie
 from kubeflow_volcano.rehearsal.inside.review_server import ReviewServer
 from kubeflow_volcano.rehearsal.node.pki import issue_all
 from kubeflow_volcano.rehearsal.node.simulated_images import PLATFORM_IMAGES, TRAINING_IMAGES
+from tests.serving import serving
 
 LOCAL = frozenset({"docker.io/library/busybox:1.36", "docker.io/kubeflow/training-operator:v1-04f9f13"})
 RULES = Rules(LOCAL, TRAINING_IMAGES, PLATFORM_IMAGES, "rehearsal-1")
@@ -302,22 +302,16 @@ def test_the_image_list_is_read_again_when_it_was_replaced(tmp_path: Path) -> No
 
 
 @contextmanager
-def serving(directory: Path) -> Iterator[tuple[int, ssl.SSLContext]]:
+def reviewing(directory: Path) -> Iterator[tuple[int, ssl.SSLContext]]:
     issue_all(directory, node_name="n", node_address="10.213.0.2", service_address="10.96.0.1")
     server_side = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server_side.load_cert_chain(directory / "placement.crt", directory / "placement.key")
-    with ReviewServer(("127.0.0.1", 0), server_side, lambda request: review(request, RULES)) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield server.server_address[1], ssl.create_default_context(cafile=str(directory / "ca.crt"))
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(ReviewServer(("127.0.0.1", 0), server_side, lambda request: review(request, RULES))) as port:
+        yield port, ssl.create_default_context(cafile=str(directory / "ca.crt"))
 
 
 def test_the_server_answers_over_verified_tls_and_keeps_the_connection(tmp_path: Path) -> None:
-    with serving(tmp_path) as (port, client_side):
+    with reviewing(tmp_path) as (port, client_side):
         connection = http.client.HTTPSConnection("127.0.0.1", port, context=client_side, timeout=30)
         with closing(connection):
             patched = []
@@ -330,7 +324,7 @@ def test_the_server_answers_over_verified_tls_and_keeps_the_connection(tmp_path:
 
 
 def test_a_silent_client_blocks_nobody(tmp_path: Path) -> None:
-    with serving(tmp_path) as (port, client_side):
+    with reviewing(tmp_path) as (port, client_side):
         silent = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
         with closing(silent):
             silent.connect()  # and no handshake
@@ -342,7 +336,7 @@ def test_a_silent_client_blocks_nobody(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("body", ["", "no JSON", "[]", '{"request": {}}'])
 def test_what_is_no_review_is_refused(tmp_path: Path, body: str) -> None:
-    with serving(tmp_path) as (port, client_side):
+    with reviewing(tmp_path) as (port, client_side):
         connection = http.client.HTTPSConnection("127.0.0.1", port, context=client_side, timeout=30)
         with closing(connection):
             connection.request("POST", "/", body)

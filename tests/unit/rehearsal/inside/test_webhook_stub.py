@@ -6,10 +6,6 @@ import base64
 import http.client
 import json
 import ssl
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +28,7 @@ from kubeflow_volcano.rehearsal.inside.webhook_backends import (
 )
 from kubeflow_volcano.rehearsal.inside.webhook_stub import Keeper
 from kubeflow_volcano.rehearsal.node.pki import issue_all
+from tests.serving import Handler, listen, serving
 
 RANGE = "10.245.0.0/16"
 SERVICE = ("kubeflow", "katib-controller")
@@ -365,18 +362,6 @@ def pki(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-@contextmanager
-def running(server: ThreadingHTTPServer) -> Iterator[int]:
-    with server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield server.server_address[1]
-        finally:
-            server.shutdown()
-            thread.join()
-
-
 def ask(port: int, authority: Path, name: str | None) -> dict[str, Any]:
     """Post a review as the API server does: verified, for the Service's name."""
     context = ssl.create_default_context(cafile=str(authority))
@@ -400,7 +385,7 @@ def test_the_stub_has_a_verifiable_certificate_for_every_service_and_for_nothing
     authority = pki / "webhook-stub-ca.crt"
     server = ReviewServer(("127.0.0.1", 0), certificates.context(), answer)
 
-    with running(server) as port:
+    with serving(server) as port:
         for name in ("webhook.cert-manager.svc", f"{'a' * 63}.{'b' * 63}.svc", "webhook.cert-manager.svc"):
             assert ask(port, authority, name)["response"]["allowed"] is True
         for refused in ("example.org", None):
@@ -454,7 +439,7 @@ def test_the_stub_serves_with_what_cert_manager_issued_as_soon_as_it_is_there(
     store.pair = pki / "placement"
     certificates = Certificates(tmp_path / "own", pki / "webhook-stub-ca", issued.context)
     server = ReviewServer(("127.0.0.1", 0), certificates.context(), answer)
-    with running(server) as port:
+    with serving(server) as port:
         with pytest.raises(ssl.SSLCertVerificationError):  # not the stub's own
             ask(port, pki / "webhook-stub-ca.crt", "katib-controller.kubeflow.svc")
         assert ask(port, pki / "webhook-stub-ca.crt", "other.kubeflow.svc")["response"]["allowed"] is True
@@ -464,7 +449,7 @@ class EnoughError(Exception):
     """Ends what would go on for ever."""
 
 
-class _ApiServer(BaseHTTPRequestHandler):
+class _ApiServer(Handler):
     """A collection of one object, whose watch ends: first regularly, then because its version is too old."""
 
     def do_GET(self) -> None:
@@ -479,19 +464,13 @@ class _ApiServer(BaseHTTPRequestHandler):
         self.send_error(403, "not allowed")
 
     def _say(self, content: object) -> None:
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(json.dumps(content).encode() + b"\n")
-
-    def log_message(self, *_: object) -> None:
-        """Nothing."""
+        self.answer(json.dumps(content).encode() + b"\n")
 
 
 def test_a_collection_is_followed_over_the_ends_of_watches(pki: Path) -> None:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _ApiServer)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pki / "apiserver.crt", pki / "apiserver.key")
-    server.socket = context.wrap_socket(server.socket, server_side=True)
+    server = listen(_ApiServer, context)
     seen: list[tuple[str, str]] = []
 
     def see(what: str, objects: list[dict[str, Any]]) -> None:
@@ -499,7 +478,7 @@ def test_a_collection_is_followed_over_the_ends_of_watches(pki: Path) -> None:
         if len(seen) == 4:
             raise EnoughError
 
-    with running(server) as port:
+    with serving(server) as port:
         api = Api(f"https://127.0.0.1:{port}", pki, "webhook-stub")
         with pytest.raises(EnoughError):
             api.follow("/x", see)

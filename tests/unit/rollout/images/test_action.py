@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ import pytest
 
 from ansible_collections.kubeflow_volcano.platform.plugins.action.kfv_images import ActionModule
 from kubeflow_volcano.problems import InvalidInput
+from tests.serving import Handler, serving
 
 pytestmark = pytest.mark.upstream
 
@@ -34,24 +33,13 @@ def mirror(missing: str) -> Iterator[tuple[str, list[str]]]:
     """A registry without one image; its address and what it was asked for."""
     asked: list[str] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
-            pass
-
+    class Registry(Handler):
         def do_HEAD(self) -> None:
             asked.append(self.path)
-            self.send_response(404 if missing in self.path else 200)
-            self.end_headers()
+            self.answer(status=404 if missing in self.path else 200)
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield f"127.0.0.1:{server.server_address[1]}", asked
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serving(Registry) as port:
+        yield f"127.0.0.1:{port}", asked
 
 
 IMAGES = [

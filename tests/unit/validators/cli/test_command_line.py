@@ -15,6 +15,7 @@ import yaml
 
 from kubeflow_volcano.validators.__main__ import main
 from tests.places import ROOT
+from tests.serving import kubeconfig
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -38,16 +39,8 @@ def nobody(tmp_path: Path) -> Iterator[Path]:
 
 
 def kubeconfig_of(tmp_path: Path, port: int) -> Path:
-    cluster = {"name": "c", "cluster": {"server": f"https://127.0.0.1:{port}"}}
-    context = {"name": "x", "context": {"cluster": "c", "user": "u"}}
-    config = {
-        "clusters": [cluster],
-        "contexts": [context],
-        "users": [{"name": "u", "user": {}}],
-        "current-context": "x",
-    }
     path = tmp_path / "kubeconfig"
-    path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config"} | config))
+    path.write_text(yaml.safe_dump(kubeconfig(f"https://127.0.0.1:{port}", {})))
     return path
 
 

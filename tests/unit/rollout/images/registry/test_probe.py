@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from email.utils import format_datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -33,6 +32,7 @@ from kubeflow_volcano.rollout.images.report.entry import Entry
 from kubeflow_volcano.rollout.images.report.image_list import report
 from kubeflow_volcano.rollout.images.report.judge import Judgement
 from kubeflow_volcano.rollout.settings.settings import parse
+from tests.serving import Handler, listen, serving
 from tests.unit.rollout.images.conftest import Objects
 
 MOST_REFUSALS = 10
@@ -98,44 +98,23 @@ class Mirror:
 
 
 @contextmanager
-def serving(mirror: Mirror, context: ssl.SSLContext | None = None) -> Iterator[Mirror]:
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
-            pass
-
+def answering(mirror: Mirror, context: ssl.SSLContext | None = None) -> Iterator[Mirror]:
+    class Own(Handler):
         def _serve(self) -> None:
             status, headers, body = mirror.answer(self.command, self.path, self.headers.get("Authorization", ""))
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.answer(body, status, **headers)
 
-        do_HEAD = do_GET = _serve  # noqa: N815  the names of the standard library
+        do_HEAD = do_GET = _serve
 
-    class Server(ThreadingHTTPServer):
-        def handle_error(self, *_: object) -> None:
-            """A client that goes away is part of the test."""
-
-    server = Server(("127.0.0.1", 0), Handler)
-    if context:
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    mirror.host = f"127.0.0.1:{server.server_address[1]}"
-    try:
+    with serving(listen(Own, context)) as port:
+        mirror.host = f"127.0.0.1:{port}"
         yield mirror
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 @pytest.fixture
 def started() -> Iterator[Callable[[Mirror], Mirror]]:
     with ExitStack() as stack:
-        yield lambda mirror: stack.enter_context(serving(mirror))
+        yield lambda mirror: stack.enter_context(answering(mirror))
 
 
 class Clock:
@@ -373,7 +352,7 @@ def test_a_slow_mirror_is_given_up_after_three(started: Start) -> None:
 def test_nobody_there_is_told(started: Start) -> None:
     mirror = started(Mirror())
     pace = RateLimit(100)
-    with serving(Mirror()) as other:
+    with answering(Mirror()) as other:
         host = other.host
     result = probe([entry(f"{host}/a:1"), entry(f"{mirror.host}/a:1")], Registry(pace), pace, 1, silent)
     assert [(item.verdict, "refused" in item.why) for item in result.answers] == [
@@ -411,7 +390,7 @@ def test_an_unknown_authority_ends_it_at_once(certificate: Path) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
     pace = RateLimit(100)
-    with serving(Mirror(), context) as mirror:
+    with answering(Mirror(), context) as mirror:
         host = mirror.host.replace("127.0.0.1", "localhost")
         entries = [entry(f"{host}/a:{number}") for number in range(3)]
         result = probe(entries, Registry(pace, scheme=lambda _: "https"), pace, 1, silent)
@@ -425,7 +404,7 @@ def test_a_trusted_authority_is_asked(certificate: Path, monkeypatch: pytest.Mon
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
     pace = RateLimit(100)
-    with serving(Mirror(), context) as mirror:
+    with answering(Mirror(), context) as mirror:
         host = mirror.host.replace("127.0.0.1", "localhost")
         result = probe([entry(f"{host}/a:1")], Registry(pace, scheme=lambda _: "https"), pace, 1, silent)
     assert verdicts(result) == ["there"]

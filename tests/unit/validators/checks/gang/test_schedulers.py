@@ -20,14 +20,14 @@ from kubeflow_volcano.validators.core.check import Check
 from kubeflow_volcano.validators.core.consequences import NOT_NEEDED, not_applicable
 from kubeflow_volcano.validators.core.expectations import Expectations, expect
 from kubeflow_volcano.validators.core.facts import Facts, Unread
-from kubeflow_volcano.validators.core.outcome import CannotJudgeError, Outcome, Status
+from kubeflow_volcano.validators.core.outcome import Status
 from kubeflow_volcano.validators.probes.gang.evidence import GangEvidence
 from kubeflow_volcano.validators.probes.operator.operator import OperatorEvidence
 from kubeflow_volcano.validators.subjects.crds import DISCOVERY
 from kubeflow_volcano.validators.subjects.gang import runtimes
 from kubeflow_volcano.validators.subjects.gang.operators import TRAINING
 from kubeflow_volcano.validators.subjects.pods import waits_for_gang
-from tests.samples.facts import crd, deployment, facts, pod, ref
+from tests.samples.facts import crd, deployment, facts, judged, pod, ref
 
 OPERATOR = "kubeflow/training-operator"
 SCHEDULER = "scheduler-plugins/scheduler-plugins-scheduler"
@@ -61,13 +61,6 @@ def known(
     more = {DISCOVERY: served, **fields.pop("known", {})}
     around = (deployment(OPERATOR, containers=[container]), *(crd(name) for name in kinds), *objects)
     return facts(*around, expected=expected, known=more, **fields)
-
-
-def judged(check: Check, found: Facts) -> Outcome:
-    try:
-        return check(found)
-    except CannotJudgeError as stop:
-        return stop.outcome
 
 
 def test_the_second_scheduler_is_what_f1_and_b1_look_for() -> None:

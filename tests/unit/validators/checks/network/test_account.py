@@ -16,19 +16,12 @@ from kubeflow_volcano.validators.checks.network.sign_in import SIGN_IN, SignIn, 
 from kubeflow_volcano.validators.core.check import Check
 from kubeflow_volcano.validators.core.expectations import Expectations
 from kubeflow_volcano.validators.core.facts import Facts, Unread
-from kubeflow_volcano.validators.core.outcome import CannotJudgeError, Outcome, Status
-from tests.samples.facts import deployment, facts, instant, obj, pod, ref
+from kubeflow_volcano.validators.core.outcome import CannotJudgeError, Status
+from tests.samples.facts import deployment, facts, instant, judged, obj, pod, ref
 
 USER = "user@example.com"
 PUBLISHED = bcrypt.hashpw(b"12341234", bcrypt.gensalt(4)).decode()
 OWN = bcrypt.hashpw(b"something else", bcrypt.gensalt(4)).decode()
-
-
-def judged(check: Check, found: Facts) -> Outcome:
-    try:
-        return check(found)
-    except CannotJudgeError as stop:
-        return stop.outcome
 
 
 def known(*objects: Object, users: SignIn | None = None, **expected: Any) -> Facts:

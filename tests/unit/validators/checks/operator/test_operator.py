@@ -13,14 +13,13 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.experiment.record import Group, Member
 from kubeflow_volcano.validators.checks.operator import operator as checks
 from kubeflow_volcano.validators.checks.operator.common import OPERATOR_ACCESS, OPERATOR_ADMISSION, OPERATOR_LOG
-from kubeflow_volcano.validators.core.check import Check
 from kubeflow_volcano.validators.core.expectations import Expectations
 from kubeflow_volcano.validators.core.facts import Facts, Unread
-from kubeflow_volcano.validators.core.outcome import CannotJudgeError, Outcome, Status
+from kubeflow_volcano.validators.core.outcome import Outcome, Status
 from kubeflow_volcano.validators.probes.operator.operator import OperatorEvidence
 from kubeflow_volcano.validators.probes.operator.training import TRAINING_JOB
 from kubeflow_volcano.validators.subjects.crds import DISCOVERY
-from tests.samples.facts import VOLCANO_KINDS, VOLCANO_SERVED, crd, deployment, facts, instant, obj, pod, ref
+from tests.samples.facts import VOLCANO_KINDS, VOLCANO_SERVED, crd, deployment, facts, instant, judged, obj, pod, ref
 from tests.samples.kubectl import json_patched
 
 NAME = "kubeflow/training-operator"
@@ -48,13 +47,6 @@ def known(*objects: Object, gang_scheduler: str = "volcano", operator_version: s
     )
     more = {DISCOVERY: VOLCANO_SERVED, **fields.pop("known", {})}
     return facts(*(crd(name) for name in VOLCANO_KINDS), *objects, expected=expected, known=more, **fields)
-
-
-def judged(check: Check, found: Facts) -> Outcome:
-    try:
-        return check(found)
-    except CannotJudgeError as stop:
-        return stop.outcome
 
 
 @pytest.mark.parametrize(

@@ -10,15 +10,14 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.experiment.record import Group, Member
 from kubeflow_volcano.validators.checks.operator import trainer as checks
 from kubeflow_volcano.validators.checks.operator.common import OPERATOR_ACCESS, OPERATOR_ADMISSION, OPERATOR_LOG
-from kubeflow_volcano.validators.core.check import Check
 from kubeflow_volcano.validators.core.expectations import Expectations
 from kubeflow_volcano.validators.core.facts import Facts
-from kubeflow_volcano.validators.core.outcome import CannotJudgeError, Outcome, Status
+from kubeflow_volcano.validators.core.outcome import Status
 from kubeflow_volcano.validators.probes.operator.operator import OperatorEvidence
 from kubeflow_volcano.validators.probes.operator.trainer import TRAIN_JOB
 from kubeflow_volcano.validators.subjects.crds import DISCOVERY
 from kubeflow_volcano.validators.subjects.gang import runtimes
-from tests.samples.facts import VOLCANO_KINDS, VOLCANO_SERVED, crd, deployment, facts, instant, obj, pod, ref
+from tests.samples.facts import VOLCANO_KINDS, VOLCANO_SERVED, crd, deployment, facts, instant, judged, obj, pod, ref
 from tests.samples.kubectl import json_patched
 
 NAME = "kubeflow-system/kubeflow-trainer-controller-manager"
@@ -59,13 +58,6 @@ def known(*objects: Object, **fields: Any) -> Facts:
     manager = deployment(NAME, serviceAccountName="trainer")
     more = {DISCOVERY: {**VOLCANO_SERVED, **SERVED}, **fields.pop("known", {})}
     return facts(manager, *(crd(name) for name in VOLCANO_KINDS), *objects, expected=expected, known=more, **fields)
-
-
-def judged(check: Check, found: Facts) -> Outcome:
-    try:
-        return check(found)
-    except CannotJudgeError as stop:
-        return stop.outcome
 
 
 def test_runtimes_with_policy_and_scheduler_pass() -> None:

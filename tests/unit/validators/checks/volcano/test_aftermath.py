@@ -12,19 +12,12 @@ from kubeflow_volcano.validators.checks.volcano import aftermath
 from kubeflow_volcano.validators.checks.volcano.aftermath import PREVIOUS_LOGS
 from kubeflow_volcano.validators.core.check import Check
 from kubeflow_volcano.validators.core.facts import Facts, Unread
-from kubeflow_volcano.validators.core.outcome import CannotJudgeError, Outcome, Status
-from tests.samples.facts import facts, instant, obj, pod, with_volcano
+from kubeflow_volcano.validators.core.outcome import Status
+from tests.samples.facts import facts, instant, judged, obj, pod, with_volcano
 
 VOLCANO = ("volcano Deployment volcano-system/volcano-scheduler", "volcano Job volcano-system/volcano-admission-init")
 POD = Ref("v1", "Pod", "volcano-system", "s")
 PANIC = "I1 starting\npanic: failed init default queue, with err: webhook\n\ngoroutine 1 [running]:\n"
-
-
-def judged(check: Check, found: Facts) -> Outcome:
-    try:
-        return check(found)
-    except CannotJudgeError as stop:
-        return stop.outcome
 
 
 def scheduler(*, ready: bool = True) -> Object:

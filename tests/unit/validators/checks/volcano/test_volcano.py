@@ -13,7 +13,7 @@ from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.validators.checks.volcano import volcano
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.outcome import CannotJudgeError, Outcome, Status
-from tests.samples.facts import VOLCANO_KINDS, deployment, facts, obj, pod, with_volcano
+from tests.samples.facts import VOLCANO_KINDS, deployment, facts, judged, obj, pod, with_volcano
 from tests.samples.kubectl import json_patched
 
 WORKLOADS = ("volcano Deployment volcano-system/volcano-scheduler", "volcano Job volcano-system/volcano-admission-init")
@@ -156,15 +156,8 @@ def configured(text: str | None = GOOD) -> Facts:
     return facts(scheduler(), obj("ConfigMap", "volcano-system/volcano-scheduler-configmap", data=data))
 
 
-def judged(known: Facts) -> Outcome:
-    try:
-        return volcano.gang_plugin(known)
-    except CannotJudgeError as stop:
-        return stop.outcome
-
-
 def test_the_configuration_of_upstream_passes() -> None:
-    outcome = judged(configured())
+    outcome = judged(volcano.gang_plugin, configured())
     assert outcome.status is Status.PASS
     assert outcome.observed["plugins"] == ["priority", "gang", "predicates", "capacity"]
 
@@ -190,7 +183,7 @@ def test_the_path_of_the_configuration_may_be_a_word_of_its_own(container: Objec
     del words["args"]
     words.update(container)
     config = obj("ConfigMap", "volcano-system/volcano-scheduler-configmap", data={"volcano-scheduler.conf": GOOD})
-    assert judged(facts(found, config)).status is Status.PASS
+    assert judged(volcano.gang_plugin, facts(found, config)).status is Status.PASS
 
 
 def test_the_config_map_is_the_one_that_is_mounted_where_the_path_points() -> None:
@@ -202,7 +195,7 @@ def test_the_config_map_is_the_one_that_is_mounted_where_the_path_points() -> No
     pod_spec["volumes"][1]["configMap"]["items"] = [{"key": "conf", "path": "volcano-scheduler.conf"}]
     pod_spec["containers"].insert(0, {"name": "proxy", "image": "example/proxy:v1"})
     config = obj("ConfigMap", "volcano-system/volcano-scheduler-configmap", data={"conf": GOOD})
-    assert judged(facts(found, config)).status is Status.PASS
+    assert judged(volcano.gang_plugin, facts(found, config)).status is Status.PASS
 
 
 @pytest.mark.parametrize(
@@ -223,13 +216,13 @@ def test_the_config_map_is_the_one_that_is_mounted_where_the_path_points() -> No
     ],
 )
 def test_a_configuration_that_does_not_gang_fails(text: str | None, reason: str) -> None:
-    outcome = judged(configured(text))
+    outcome = judged(volcano.gang_plugin, configured(text))
     assert (outcome.status, outcome.reason) == (Status.FAIL, reason)
     assert "volcano-scheduler-configmap" in outcome.message
 
 
 def test_gangs_need_no_action_enqueue_and_nothing_puts_it_back() -> None:
-    outcome = judged(configured(GOOD.replace("enqueue, ", "")))
+    outcome = judged(volcano.gang_plugin, configured(GOOD.replace("enqueue, ", "")))
     assert (outcome.status, outcome.changes) == (Status.PASS, ())
     assert "allocate admits each PodGroup" in outcome.message
 
@@ -237,7 +230,7 @@ def test_gangs_need_no_action_enqueue_and_nothing_puts_it_back() -> None:
 def test_a_configuration_that_is_built_in_gangs() -> None:
     found = scheduler()
     del found["spec"]["template"]["spec"]["containers"][0]["args"]
-    outcome = judged(facts(found))
+    outcome = judged(volcano.gang_plugin, facts(found))
     assert (outcome.status, outcome.observed["actions"]) == (Status.PASS, UPSTREAM)
 
 
@@ -282,7 +275,7 @@ def test_a_configuration_that_is_built_in_gangs() -> None:
 def test_what_volcano_ignores_or_lacks_is_named_and_gangs_all_the_same(
     old: str, new: str, reason: str, named: str
 ) -> None:
-    outcome = judged(configured(GOOD.replace(old, new)))
+    outcome = judged(volcano.gang_plugin, configured(GOOD.replace(old, new)))
     assert (outcome.status, outcome.reason) == (Status.WARN, reason)
     assert named in outcome.message
 
@@ -299,7 +292,7 @@ def test_what_volcano_ignores_or_lacks_is_named_and_gangs_all_the_same(
     ],
 )
 def test_what_volcano_reads_is_accepted(text: str) -> None:
-    outcome = judged(configured(text))
+    outcome = judged(volcano.gang_plugin, configured(text))
     assert outcome.status is Status.PASS, outcome.message
 
 
@@ -322,13 +315,13 @@ def test_arguments_of_a_version_that_the_catalog_does_not_have_are_not_judged() 
 def test_a_needed_plugin_that_is_misspelt_is_named_with_the_word_that_is_meant(
     right: str, wrong: str, status: Status, reason: str
 ) -> None:
-    outcome = judged(configured(GOOD.replace(right, wrong)))
+    outcome = judged(volcano.gang_plugin, configured(GOOD.replace(right, wrong)))
     assert (outcome.status, outcome.reason) == (status, reason)
     assert f"Did you mean {right}?" in outcome.message
 
 
 def test_a_plugin_that_is_there_already_is_not_what_an_unknown_one_means() -> None:
-    outcome = judged(configured(GOOD.replace("priority", "gnag")))
+    outcome = judged(volcano.gang_plugin, configured(GOOD.replace("priority", "gnag")))
     assert outcome.status is Status.WARN
     assert "Did you mean gang?" not in outcome.message
 
@@ -344,7 +337,7 @@ def config_of(text: str) -> Object:
 
 
 def of_version(version: str, text: str) -> Outcome:
-    return judged(known_of(version, config_of(text)))
+    return judged(volcano.gang_plugin, known_of(version, config_of(text)))
 
 
 @pytest.mark.parametrize(
@@ -372,7 +365,7 @@ def test_the_printed_command_corrects_the_configuration(
     version: str, text: str, actions: list[str], plugins: str
 ) -> None:
     outcome = of_version(version, text)
-    healed = judged(known_of(version, json_patched(outcome.changes[0], config_of(text))))
+    healed = judged(volcano.gang_plugin, known_of(version, json_patched(outcome.changes[0], config_of(text))))
     assert healed.status is not Status.FAIL, healed.message
     assert healed.observed["actions"] == actions
     assert healed.observed["plugins"] == plugins.format("predicates capacity").split()
@@ -381,14 +374,14 @@ def test_the_printed_command_corrects_the_configuration(
 def test_a_corrected_configuration_keeps_what_is_not_wrong() -> None:
     options = "{name: own-plugin, arguments: {a: 1.5}, enableNodeOrder: false}"
     text = GOOD.replace("{name: priority}", options).replace("predicates", "predicate") + "metrics:\n  type: x\n"
-    (command,) = judged(configured(text)).changes
+    (command,) = judged(volcano.gang_plugin, configured(text)).changes
     assert yaml.safe_load(json_patched(command, config_of(text))["data"][KEY]) == yaml.safe_load(
         text.replace("predicate", "predicates")
     )
 
 
 def test_a_plugin_that_may_be_on_purpose_is_no_reason_to_change_anything() -> None:
-    assert judged(configured(GOOD.replace("priority", "own-plugin"))).changes == ()
+    assert judged(volcano.gang_plugin, configured(GOOD.replace("priority", "own-plugin"))).changes == ()
 
 
 @pytest.mark.parametrize(
@@ -423,10 +416,10 @@ def test_words_are_held_against_the_version_that_runs(version: str, text: str, r
 
 def test_a_plugin_that_a_vendor_added_is_accepted_by_name() -> None:
     known = known_of("1.8.0", config_of(GOOD.replace("capacity", "proportion}, {name: vendor-topology")))
-    assert judged(known).reason == "UnknownPlugin"
-    assert "volcano_scheduler_extra_plugins" in judged(known).todo
+    assert judged(volcano.gang_plugin, known).reason == "UnknownPlugin"
+    assert "volcano_scheduler_extra_plugins" in judged(volcano.gang_plugin, known).todo
     expected = replace(known.expectations, extra_plugins=("vendor-topology",))
-    assert judged(replace(known, expectations=expected)).reason == "AsClaimed"
+    assert judged(volcano.gang_plugin, replace(known, expectations=expected)).reason == "AsClaimed"
 
 
 def test_the_version_of_a_volcano_of_others_is_theirs() -> None:
@@ -436,8 +429,8 @@ def test_the_version_of_a_volcano_of_others_is_theirs() -> None:
 
 
 def test_without_a_scheduler_there_is_no_configuration_and_f1_says_why() -> None:
-    assert judged(facts(workloads=WORKLOADS)).because == ("F1",)
-    assert judged(facts()).reason == "NotExpected"
+    assert judged(volcano.gang_plugin, facts(workloads=WORKLOADS)).because == ("F1",)
+    assert judged(volcano.gang_plugin, facts()).reason == "NotExpected"
 
 
 @pytest.mark.parametrize(

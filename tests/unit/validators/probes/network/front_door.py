@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import html
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.cookies import SimpleCookie
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlencode, urlsplit
+
+from tests.serving import Handler, serving
 
 USER, PASSWORD = "first@example.com", "of one's own & hush"
 
@@ -56,16 +56,12 @@ class Door:
 def standing(door: Door) -> Iterator[Door]:
     """Let it answer on this machine."""
     handler = type("Handler", (_Handler,), {"door": door})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as listening:
-        threading.Thread(target=listening.serve_forever, args=(0.01,), daemon=True).start()
-        door.url = f"http://127.0.0.1:{listening.server_port}/"
-        try:
-            yield door
-        finally:
-            listening.shutdown()
+    with serving(handler) as port:
+        door.url = f"http://127.0.0.1:{port}/"
+        yield door
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     door: Door
 
     def do_GET(self) -> None:
@@ -126,16 +122,7 @@ class _Handler(BaseHTTPRequestHandler):
         return list(SimpleCookie(self.headers.get("Cookie", "")))
 
     def _answer(self, status: int, text: str = "", *, location: str = "", cookie: str = "") -> None:
-        body = text.encode()
-        self.send_response(status)
-        if location:
-            self.send_header("Location", location)
+        headers = {"Location": location} if location else {}
         if cookie:
-            self.send_header("Set-Cookie", f"{cookie}=v; Path=/; HttpOnly{'; Secure' if self.door.secure else ''}")
-        self.send_header("Content-Type", "text/html; charset=utf-8")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
+            headers["Set-Cookie"] = f"{cookie}=v; Path=/; HttpOnly{'; Secure' if self.door.secure else ''}"
+        self.answer(text.encode(), status, Content_Type="text/html; charset=utf-8", **headers)

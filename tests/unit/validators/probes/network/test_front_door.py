@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import threading
 from collections.abc import Collection, Iterator, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ from kubeflow_volcano.validators.core.expectations import Expectations
 from kubeflow_volcano.validators.core.outcome import Outcome, Status
 from kubeflow_volcano.validators.probes.network.front_door import DEPLOYMENT, GATEWAY, SCRIPT, FrontDoor, Hop, account
 from tests.samples.facts import deployment, facts, node, obj, pod
+from tests.serving import Handler, serving
 
 busybox = pytest.mark.skipif(not shutil.which("busybox"), reason="needs busybox, whose wget is what probes have")
 
@@ -31,7 +30,7 @@ DASHBOARD = "<!doctype html>\n<title>Kubeflow Central Dashboard</title><body><ma
 NGINX = "<html><head><title>Welcome to nginx!</title></head><body>It works.</body></html>"
 
 
-class Gateway(BaseHTTPRequestHandler):
+class Gateway(Handler):
     """Answers by path, as `server.answers` says; notes the Host that it was called by."""
 
     answers: Mapping[str, tuple[int, str] | tuple[int, str, str]]
@@ -41,26 +40,15 @@ class Gateway(BaseHTTPRequestHandler):
         """Answer."""
         self.hosts.append(self.headers["Host"])
         status, location, *pages = self.answers[self.path.partition("?")[0]]
-        body = "".join(pages).encode()
-        self.send_response(status)
-        if location:
-            self.send_header("Location", location)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        self.answer("".join(pages).encode(), status, **({"Location": location} if location else {}))
 
 
 @pytest.fixture
 def server() -> Iterator[tuple[type[Gateway], str]]:
     """A server on this machine, and its address."""
     handler = type("Handler", (Gateway,), {"answers": {}, "hosts": []})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as listening:
-        threading.Thread(target=listening.serve_forever, daemon=True).start()
-        yield handler, f"127.0.0.1:{listening.server_port}"
-        listening.shutdown()
+    with serving(handler) as port:
+        yield handler, f"127.0.0.1:{port}"
 
 
 def ask(address: str, tmp_path: Path) -> FrontDoor:
