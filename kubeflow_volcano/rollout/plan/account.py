@@ -128,6 +128,24 @@ def judge_team_quotas(settings: Settings) -> Iterator[Finding]:
             yield Finding("team-quotas", title, Verdict.PASS, found)
 
 
+def judge_culling(settings: Settings) -> Iterator[Finding]:
+    """Which notebooks are stopped though they are used; nothing where none is stopped.
+
+    Rule: updateNotebookLastActivityAnnotation of notebook-controller, which leaves the time of the start where
+    /api/kernels does not answer or has no kernel.
+    """
+    if culling := settings.notebooks.culling:
+        yield Finding(
+            "culling",
+            "Idle notebooks",
+            Verdict.WARN,
+            "notebooks in which Jupyter tells no activity, as those of vscode and rstudio, are stopped "
+            f"{culling.idle_minutes} minutes after their start, in use or not.",
+            needed="users who know it; volumes stay, and a stopped notebook is started again on its page.",
+            todo="raise kubeflow_notebooks.culling.idle_minutes, or remove culling, where such notebooks are in use.",
+        )
+
+
 def judge_profile_logins(settings: Settings) -> Iterator[Finding]:
     """Which logins at registries pods of users have; nothing without logins, or without profiles."""
     if settings.credentials and {"profiles", "user-namespace"} & {part.name for part in settings.components}:

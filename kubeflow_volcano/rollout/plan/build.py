@@ -21,6 +21,7 @@ from kubeflow_volcano.rollout.plan import judging
 from kubeflow_volcano.rollout.plan.account import (
     account_of,
     judge_account,
+    judge_culling,
     judge_issuer,
     judge_owners,
     judge_profile_logins,
@@ -157,7 +158,7 @@ def plan(settings: Settings, progress: Progress, nodes: Sequence[str] = ()) -> P
     if account_of(settings):
         findings += [judge_account(settings), *judge_issuer(settings)]
     findings += [*judge_owners(settings), *judge_team_queues(settings), *judge_team_quotas(settings)]
-    findings += judge_profile_logins(settings)
+    findings += [*judge_profile_logins(settings), *judge_culling(settings)]
     findings.append(judge_published_secrets(objects, settings))
     return Plan(
         settings=settings,

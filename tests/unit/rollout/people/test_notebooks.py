@@ -14,6 +14,8 @@ from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.images.rename.rewrite import rewrite
 from kubeflow_volcano.rollout.patches.environment import for_environment
 from kubeflow_volcano.rollout.people.notebooks import PAGE, with_notebooks
+from kubeflow_volcano.rollout.plan.account import judge_culling
+from kubeflow_volcano.rollout.plan.findings import Verdict
 from kubeflow_volcano.rollout.settings.people.notebooks import CONTROLLER, WEB_APP
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from tests.pages.blocks import blocks
@@ -116,6 +118,13 @@ def test_pod_defaults_are_in_the_namespaces_of_profiles(upstream: Upstream) -> N
         "env": [{"name": "A", "value": "b"}],
     }
     yaml.safe_dump(made)
+
+
+def test_the_plan_says_which_notebooks_are_stopped_in_use() -> None:
+    (found,) = judge_culling(settings({"culling": {"idle_minutes": 60}}))
+    assert (found.id, found.verdict) == ("culling", Verdict.WARN)
+    assert "60 minutes after their start" in found.found
+    assert [*judge_culling(settings({"cpu": {"request": "1"}}))] == []
 
 
 def test_manifests_without_the_page_are_refused() -> None:
