@@ -139,7 +139,7 @@ def judge_culling(settings: Settings) -> Iterator[Finding]:
             "culling",
             "Idle notebooks",
             Verdict.WARN,
-            "notebooks in which Jupyter tells no activity, as those of vscode and rstudio, are stopped "
+            "notebooks in which Jupyter reports no activity, as those of vscode and rstudio, are stopped "
             f"{culling.idle_minutes} minutes after their start, in use or not.",
             needed="users who know it; volumes stay, and a stopped notebook is started again on its page.",
             todo="raise kubeflow_notebooks.culling.idle_minutes, or remove culling, where such notebooks are in use.",
