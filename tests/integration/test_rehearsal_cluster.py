@@ -1,4 +1,7 @@
-"""What a running rehearsal cluster does: one cluster of this file's own, shared by its tests."""
+"""What a running rehearsal cluster does: one cluster of this file's own, shared by its tests.
+
+$KFV_TEST_GENERATION names another generation than the default one.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,8 @@ from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
 
 pytestmark = pytest.mark.cluster
 
-SPEC = RehearsalSpec(f"t-{uuid.uuid4().hex[:8]}")
+GENERATION = os.environ.get("KFV_TEST_GENERATION") or RehearsalSpec().generation
+SPEC = RehearsalSpec(f"t-{uuid.uuid4().hex[:8]}", generation=GENERATION)
 PREFIX = "rehearsal.kubeflow-volcano.io"
 
 

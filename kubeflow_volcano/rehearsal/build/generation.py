@@ -26,7 +26,8 @@ def load_generation(name: str, home: Path = HOME, *, extras: Sequence[str] = ())
     """The generation in `home`/`name`/generation.yaml on top of `home`/common/parts.yaml, if that exists.
 
     A tool or layer of the generation replaces the common one of its name; images are added. The same goes for the
-    optional parts `extras`, whose names become part of the generation's name.
+    optional parts `extras`, whose names become part of the generation's name. A tool `of` another generation is that
+    one's, and built once for both.
 
     Raises:
         InvalidInput: there is no such generation or extra, or its data is invalid; the message has every fault.
@@ -40,6 +41,7 @@ def load_generation(name: str, home: Path = HOME, *, extras: Sequence[str] = ())
     _refuse(path, _schema_faults(data))
     for extra in extras:
         data, own = _with_extra(data, extra), _with_extra(own, extra)
+    _refuse(path, _take_tools(data["tools"], home))
     generation = _generation(name, "+".join((name, *extras)), home, data, own)
     _refuse(path, [*_tool_faults(generation), *_layer_faults(generation), *_image_faults(generation)])
     return generation
@@ -83,6 +85,16 @@ def _schema_faults(data: object) -> Iterable[str]:
     schema = read_json((HOME / "generation.schema.json").read_text())
     for error in sorted(Draft202012Validator(schema).iter_errors(data), key=lambda error: error.json_path):
         yield f"{error.json_path}: {error.message}"
+
+
+def _take_tools(tools: dict[str, Any], home: Path) -> Iterable[str]:
+    """Replace each tool `of` another generation by that one's; yields what is not there."""
+    for name, generation in [(name, recipe["of"]) for name, recipe in tools.items() if "of" in recipe]:
+        found = (_read(home / generation / "generation.yaml").get("tools") or {}).get(name, {"of": ""})
+        if "of" in found:
+            yield f"tools.{name}: generation {generation} has no such tool of its own"
+        else:
+            tools[name] = {"module": f"{generation}/tools/{name}", **found}
 
 
 def _tool_faults(generation: Generation) -> Iterable[str]:

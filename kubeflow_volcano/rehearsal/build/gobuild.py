@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kubeflow_volcano.problems import Problem, ProblemsError
-from kubeflow_volcano.rehearsal.build.recipes import Generated, Tool
+from kubeflow_volcano.rehearsal.build.recipes import Tool
 from kubeflow_volcano.rehearsal.build.toolchain import Go
 
 FLAGS = (
@@ -57,19 +57,29 @@ class Workshop:
         """The log of `fetch`, one line per download."""
         return self.logs / f"{tool.name}.modules.log"
 
-    def generate(self, tool: Tool, generated: Generated, target: Path, beat: Beat) -> None:
-        """Copy the tool's module to the new directory `target`, vendor its dependencies, and generate sources there.
+    def complete(self, tool: Tool, target: Path, beat: Beat) -> Tool:
+        """Copy the tool's module to the new directory `target`, with its dependencies and the sources that they lack.
 
         Modules in Go's cache cannot be extended, neither by writing nor by `go build -overlay`.
+
+        Returns:
+            The tool with `target` as its module.
         """
         shutil.copytree(tool.directory, target)
-        log = self.logs / f"{tool.name}.generated.log"
-        self._run(replace(tool, directory=target), ["mod", "vendor"], log, beat)
-        vendored = target / "vendor"
-        marked = sorted({file.parent for file in vendored.rglob("*.go") if _has_line(file, generated.marker)})
-        packages = ",".join(str(directory.relative_to(vendored)) for directory in marked)
-        arguments = [argument.replace("{marked}", packages) for argument in generated.arguments]
-        self._run(replace(tool, directory=target), ["run", *_VENDORED, generated.generator, *arguments], log, beat)
+        copied, log, vendored = (
+            replace(tool, directory=target),
+            self.logs / f"{tool.name}.completed.log",
+            target / "vendor",
+        )
+        self._run(copied, ["mod", "vendor"], log, beat)
+        for path, text in tool.added.items():
+            (vendored / path).write_text(text, encoding="utf-8")
+        if made := tool.generated:
+            marked = sorted({file.parent for file in vendored.rglob("*.go") if _has_line(file, made.marker)})
+            packages = ",".join(str(directory.relative_to(vendored)) for directory in marked)
+            arguments = [argument.replace("{marked}", packages) for argument in made.arguments]
+            self._run(copied, ["run", *_VENDORED, made.generator, *arguments], log, beat)
+        return copied
 
     def build(self, tool: Tool, target: Path, beat: Beat) -> None:
         """Compile and link the programs of `tool` into the new directory `target`, all in one command."""
@@ -77,7 +87,7 @@ class Workshop:
         stamps = [part for name, value in sorted(tool.stamps.items()) for part in ("-X", f"{name}={value}")]
         ldflags = " ".join(["-s", "-w", *tool.ldflags, *stamps])
         packages = sorted(tool.programs.values())
-        flags = [*FLAGS, *(_VENDORED if tool.generated else ()), *_tags(tool)]
+        flags = [*FLAGS, *(_VENDORED if tool.completed else ()), *_tags(tool)]
         arguments = ["build", "-v", *flags, f"-ldflags={ldflags}", "-o", f"{target}/", *packages]
         work = target.with_name("work")  # not /tmp: that may be small, and nothing removes what a killed build leaves
         work.mkdir()

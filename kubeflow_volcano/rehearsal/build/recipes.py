@@ -48,7 +48,10 @@ class Generated:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """Programs of one Go module (`directory` with go.mod and go.sum), and the source files to keep."""
+    """Programs of one Go module (`directory` with go.mod and go.sum), and the source files to keep.
+
+    `added` has short source files by their path below `vendor`, which upstream's published modules lack.
+    """
 
     name: str
     directory: Path
@@ -61,12 +64,20 @@ class Tool:
     sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     download: Download | None = None
     generated: Generated | None = None
+    added: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def completed(self) -> bool:
+        """Whether the published modules lack sources, so that a copy of them is completed and built."""
+        return bool(self.generated or self.added)
 
     def recipe(self) -> dict[str, object]:
         """Everything in this record that affects the build, as plain values in a fixed order."""
         download = {"download": asdict(self.download)} if self.download else {}
         generated = {"generated": asdict(self.generated)} if self.generated else {}
+        added = {"added": dict(sorted(self.added.items()))} if self.added else {}
         return {
+            **added,
             **download,
             **generated,
             "cgo": self.cgo,

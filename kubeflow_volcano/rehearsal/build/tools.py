@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from kubeflow_volcano.directories import require_private
@@ -148,7 +148,7 @@ class _Job:
                 return
         packages = self._fetched(fetch, report) if fetch else self.workshop.fetch(self.tool)
         with publish(home) as fresh:
-            tool = self._generated(fresh / self.tool.directory.name, report)
+            tool = self._completed(fresh / self.tool.directory.name, report)
             self.workshop.build(
                 tool,
                 fresh / "bin",
@@ -159,17 +159,13 @@ class _Job:
                 shutil.rmtree(tool.directory)
         report(f"built ({self._megabytes(home):.0f} MB)")
 
-    def _generated(self, copy: Path, report: Progress) -> Tool:
-        """The tool, with `copy` as its module if its sources must be generated first."""
-        if self.tool.generated is None:
+    def _completed(self, copy: Path, report: Progress) -> Tool:
+        """The tool, with `copy` as its module if that must be completed first."""
+        if not self.tool.completed:
             return self.tool
-        self.workshop.generate(
-            self.tool,
-            self.tool.generated,
-            copy,
-            lambda *_: report("generating sources that its modules are published without"),
+        return self.workshop.complete(
+            self.tool, copy, lambda *_: report("adding sources that its modules are published without")
         )
-        return replace(self.tool, directory=copy)
 
     def _download(self, home: Path, report: Progress) -> None:
         if self.tool.download is None:

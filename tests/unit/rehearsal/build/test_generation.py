@@ -114,6 +114,25 @@ def test_a_tool_may_be_built_from_the_module_of_another_generation(tmp_path: Pat
     assert generation.tools[1].directory == tmp_path / "former/tools/whole"
 
 
+def test_a_tool_of_another_generation_is_that_one_s(tmp_path: Path) -> None:
+    _write(tmp_path, _valid())
+    data = _valid()
+    data["tools"] = {"hello": {"of": "1.1"}}
+    (tmp_path / "next").rename(tmp_path / "1.1")
+    former, later = load_generation("1.1", tmp_path), load_generation("next", _write(tmp_path, data))
+    assert later.tools == former.tools
+
+
+@pytest.mark.parametrize("there", [{}, {"tools": {"hello": {"of": "1.0"}}}])
+def test_a_tool_of_a_generation_that_has_none_of_its_own_is_refused(there: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "1.1").mkdir()
+    (tmp_path / "1.1/generation.yaml").write_text(yaml.safe_dump(there))
+    data = _valid()
+    data["tools"] = {"hello": {"of": "1.1"}}
+    with pytest.raises(InvalidInput, match=r"tools\.hello: generation 1\.1 has no such tool of its own"):
+        load_generation("next", _write(tmp_path, data))
+
+
 def test_how_a_node_differs_is_read(tmp_path: Path) -> None:
     data = _valid() | {"node": {"containerd": 2, "kubelet": {"x": None}, "arguments": {"kubelet": ["--y=1"]}}}
     assert load_generation("next", _write(tmp_path, data)).node == NodeDifferences(

@@ -11,13 +11,14 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.rehearsal.build import kept
 from kubeflow_volcano.rehearsal.build import tools as tools_module
-from kubeflow_volcano.rehearsal.build.kept import tool_digest
+from kubeflow_volcano.rehearsal.build.kept import kept_tools, tool_digest
 from kubeflow_volcano.rehearsal.build.recipes import Download, Generated, Generation, GoPin, Tool
 from kubeflow_volcano.rehearsal.build.toolchain import Go, go_architecture
 from kubeflow_volcano.rehearsal.build.tools import ensure_tools, main, tools_to_build
@@ -255,8 +256,26 @@ def _wait_for(condition: Callable[[], bool], what: str, seconds: float = 120) ->
         time.sleep(0.01)
 
 
-def test_sources_that_a_module_is_published_without_are_generated_in_a_copy(
-    make_generation: Make, tmp_path: Path
+MAKER = """package main
+
+import "os"
+
+func main() {
+	made := "package dep\\n\\nconst Made = `" + os.Args[1] + "`\\n"
+	if err := os.WriteFile("vendor/example.invalid/dep/made.go", []byte(made), 0o644); err != nil {
+		panic(err)
+	}
+}
+"""
+LACKING = {
+    "generated": ({"generated": Generated("./make", "// +to-be-made", ("{marked}",))}, b"example.invalid/dep"),
+    "added": ({"added": {"example.invalid/dep/made.go": "package dep\n\nconst Made = `few lines`\n"}}, b"few lines"),
+}
+
+
+@pytest.mark.parametrize(("how", "says"), LACKING.values(), ids=LACKING)
+def test_sources_that_a_module_is_published_without_are_made_in_a_copy(
+    how: dict[str, Any], says: bytes, make_generation: Make, tmp_path: Path
 ) -> None:
     published = tmp_path / "published"
     published.mkdir()
@@ -268,23 +287,18 @@ def test_sources_that_a_module_is_published_without_are_generated_in_a_copy(
     required = f"\nrequire example.invalid/dep v0.0.0\n\nreplace example.invalid/dep => {published}\n"
     (tool.directory / "go.mod").write_text((tool.directory / "go.mod").read_text() + required)
     (tool.directory / "make").mkdir()
-    (tool.directory / "make/main.go").write_text(
-        'package main\n\nimport "os"\n\nfunc main() {\n'
-        '\tmade := "package dep\\n\\nconst Made = `" + os.Args[1] + "`\\n"\n'
-        '\terr := os.WriteFile("vendor/example.invalid/dep/made.go", []byte(made), 0o644)\n'
-        "\tif err != nil {\n\t\tpanic(err)\n\t}\n}\n"
-    )
-    generated = Generated("./make", "// +to-be-made", ("{marked}",))
+    (tool.directory / "make/main.go").write_text(MAKER)
     before = sorted(tool.directory.rglob("*"))
 
-    changed = dataclasses.replace(generation, tools=(dataclasses.replace(tool, generated=generated),))
+    changed = dataclasses.replace(generation, tools=(dataclasses.replace(tool, **how),))
     tools = ensure_tools(changed, tmp_path / "cache")
 
     done = subprocess.run([tools.programs["one"]], capture_output=True, check=True, timeout=10)
-    assert done.stderr == b"example.invalid/dep"
+    assert done.stderr == says
     assert sorted(tool.directory.rglob("*")) == before
     assert [path.name for path in published.iterdir() if path.name == "made.go"] == []
     assert sorted(path.name for path in tools.homes["one"].iterdir()) == ["bin", "made.json"]
+    assert tools.homes != kept_tools(generation, tmp_path / "cache").homes
 
 
 def test_a_cache_that_others_may_change_is_not_used(make_generation: Make, tmp_path: Path) -> None:
