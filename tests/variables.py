@@ -80,8 +80,8 @@ class Entry:
     variables: tuple[str, ...] = ()
 
 
-_OF_ALL = frozenset({"catalog_directory"})
-"""Variables that all roles read and that are named after no role."""
+_OF_ALL = frozenset({"catalog_directory", "training_operator_source", "training_operator_version"})
+"""Variables that all roles read and that are named after no role: of entries of the catalog, and of a component."""
 
 
 @dataclass(frozen=True)

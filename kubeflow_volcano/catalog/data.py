@@ -29,11 +29,12 @@ FOLDERS = {
     "local_path": "component",
     "scheduler_plugins": "component",
     "symptoms": "symptom",
+    "training_operator": "component",
     "volcano": "component",
 }
 """Folders with one file per version or topic; all files of a folder have the same schema."""
 
-_ADDED = frozenset({"releases", "local_path", "scheduler_plugins", "volcano"})
+_ADDED = frozenset({"releases", "local_path", "scheduler_plugins", "training_operator", "volcano"})
 """Folders that a directory of the user may have."""
 
 T = TypeVar("T")

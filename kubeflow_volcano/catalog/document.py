@@ -7,7 +7,8 @@ from pathlib import Path
 
 from kubeflow_volcano.catalog import read
 from kubeflow_volcano.catalog.images.lost import lost_images, replaced_images, whole_releases
-from kubeflow_volcano.catalog.model import Defect, MinorRange, Release
+from kubeflow_volcano.catalog.model import Component, Defect, MinorRange, Release
+from kubeflow_volcano.catalog.operator import COMPONENT
 
 DOCUMENT = Path("docs/releases.md")
 """Its path in the checkout."""
@@ -19,6 +20,7 @@ FRONT_PAGES: Mapping[Path, Sequence[str]] = {
 """Pages with the table of supported versions, between two marks, and its heads."""
 
 _BEGIN, _END = "<!-- versions: make generate -->\n", "<!-- end of versions -->\n"
+
 
 _PLUGINS = "scheduler-plugins"
 
@@ -35,6 +37,7 @@ def render() -> str:
     releases = [read.load_release(version) for version in read.releases()]
     volcanoes = [read.load_component("volcano", version) for version in read.versions_of("volcano")]
     plugins = [read.load_component(_PLUGINS, version) for version in read.versions_of(_PLUGINS)]
+    operators = [read.load_component(COMPONENT, version) for version in read.versions_of(COMPONENT)]
     heads = (
         "Kubeflow",
         "Kubernetes",
@@ -62,6 +65,11 @@ def render() -> str:
         _table(
             ("scheduler-plugins", "Kubernetes, by its version skew policy"),
             ((item.version, str(item.kubernetes)) for item in plugins),
+        ),
+        "## Training operator\n\nFrom its own source, for releases with none or another (`training_operator_version`).",
+        _table(
+            ("training operator", "Kubernetes, as stated", "manifests"),
+            ((item.version, str(item.kubernetes or ""), _origin(item)) for item in operators),
         ),
         "## Known defects\n\n`playbooks/plan.yml` lists those that affect your components.",
         _table(("Kubeflow", "defect", "consequence", "handling"), _defects(releases)),
@@ -97,6 +105,10 @@ def _short(minors: MinorRange) -> str:
     if minors.highest is None:
         return f"{minors.lowest}+"
     return minors.lowest if minors.lowest == minors.highest else f"{minors.lowest}-{minors.highest}"
+
+
+def _origin(part: Component) -> str:
+    return part.manifests if part.address else f"{part.manifests}; needs training_operator_source"
 
 
 def _release(release: Release) -> Sequence[str]:

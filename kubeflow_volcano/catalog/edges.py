@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from kubeflow_volcano.catalog.data import cached, load, own_file, versions
@@ -51,9 +51,13 @@ class VolcanoStep:
 @cached
 def edges() -> tuple[Edge, ...]:
     """Every edge in the catalog, oldest first; then those that entries of the user name."""
+    every = decode(tuple[Step, ...], load("edges")["every"], "every")
     known = decode(tuple[Edge, ...], load("edges")["edges"], "edges")
     own = (load_release(version) for version in versions("releases") if own_file(f"releases/{version}"))
-    return *known, *(Edge(origin, release.version, ()) for release in own for origin in release.upgrades_from)
+    return (
+        *(replace(edge, steps=(*edge.steps, *every)) for edge in known),
+        *(Edge(origin, release.version, every) for release in own for origin in release.upgrades_from),
+    )
 
 
 def edge_between(origin: str, target: str) -> Edge | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from types import MappingProxyType
@@ -10,6 +11,7 @@ from typing import Any, NoReturn
 
 from kubeflow_volcano.catalog import data
 from kubeflow_volcano.catalog.model import Component, Release
+from kubeflow_volcano.catalog.operator import COMPONENT
 from kubeflow_volcano.decode import decode
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.text import did_you_mean
@@ -17,8 +19,14 @@ from kubeflow_volcano.text import did_you_mean
 OUTSIDE = ("local-path", "volcano")
 """Components that no release contains; the profile `full` includes them."""
 
-OWN_FILES = (*OUTSIDE, "scheduler-plugins")
-"""Components with data files of their own, and variables `<name>_version` and `<name>_source`."""
+INDEPENDENT = (*OUTSIDE, "scheduler-plugins")
+"""Components whose version is their own, not the release's: the record of a roll-out has it, and upgrades follow it."""
+
+OWN_FILES = (*INDEPENDENT, COMPONENT)
+"""Components with data files of their own, and variables `<name>_version` and `<name>_source`.
+
+The training operator is one beside releases: each of them had its own until upstream's distribution dropped it.
+"""
 
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -49,6 +57,25 @@ def load_component(name: str, version: str) -> Component:
     """That version of a component of `OWN_FILES`; raises InvalidInput like `load_release`."""
     folder = name.replace("-", "_")
     return decode(Component, _component(_record(folder, version, f"version of {name}")), entry=_entry(folder, version))
+
+
+def with_operator(release: Release, version: str = "") -> Release:
+    """The release with that training operator from its own source; itself where it has one and no version is given.
+
+    Without a version a release that lacks the operator gets the newest one whose manifests have an address.
+
+    Raises:
+        InvalidInput: the catalog has no such version.
+    """
+    former = release.components.get(COMPONENT)
+    if former and not version:
+        return release
+    known = [*reversed(versions_of(COMPONENT))]
+    version = version or next((name for name in known if load_component(COMPONENT, name).address), known[0])
+    part = load_component(COMPONENT, version)
+    needs = former.requires if former else [name for name in part.requires if name in {*OUTSIDE, *release.components}]
+    part = replace(part, requires=tuple(needs), example=False)
+    return replace(release, components={**release.components, COMPONENT: part})
 
 
 def decode_release(record: Mapping[str, Any], entry: str = "") -> Release:
@@ -101,7 +128,7 @@ def components(
 ) -> tuple[Component, ...]:
     """The components of a profile, or of a list of names, and those that they require, in dependency order.
 
-    `versions` are those of the components of `OWN_FILES`, the newest by default. Components in `included` are added,
+    `versions` are those of the components of `INDEPENDENT`, the newest by default. Components in `included` are added,
     those in `excluded` left out, requirements in `unneeded` ignored. Those in `existing` are left out and satisfy
     requirements: others installed them. `instead` replaces requirements, and components of a profile.
 
@@ -109,8 +136,8 @@ def components(
         InvalidInput: a profile or component is unknown or refused, an excluded one is requested or required, or
             nothing is left.
     """
-    own = {name: load_component(name, versions.get(name) or versions_of(name)[-1]) for name in OWN_FILES}
-    known = {**own, **release.components}
+    own = {name: load_component(name, versions.get(name) or versions_of(name)[-1]) for name in INDEPENDENT}
+    known = {**own, **with_operator(release).components}
     names = [*_names(release, profile)]
     if isinstance(profile, str):
         names = [instead.get(name, name) for name in names]
@@ -233,7 +260,7 @@ def _contradictions(release: Release, names: Sequence[str]) -> Iterator[str]:
     """Duplicate names, references to unknown names, and circular requirements."""
     for name in sorted({name for name in names if names.count(name) > 1}):
         yield f"component {name} is defined twice"
-    parts, known = release.components.values(), {*names, *OUTSIDE}
+    parts, known = release.components.values(), {*names, *OUTSIDE, COMPONENT}
     used = [
         *((f"{part.name} requires", name) for part in parts for name in part.requires),
         *((f"profile {profile} names", name) for profile, members in release.profiles.items() for name in members),

@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 
 from kubeflow_volcano.catalog import data
 from kubeflow_volcano.deriving.entry import judged_text, text_of, yaml_text
+from kubeflow_volcano.deriving.operator import FOLDER, PATH, derive_operator
 from kubeflow_volcano.deriving.release import (
+    EXAMPLE,
     Derived,
     built,
     derive_release,
@@ -124,14 +126,23 @@ def _of_release(asked: argparse.Namespace) -> _Entry:
     if own := _own(asked.catalog):
         variables["catalog_directory"] = str(own)
     given = dict(item.split("=", 1) for item in asked.remote if "=" in item)
-    with opened(asked.source) as root:
+    with opened(asked.source, PATH) as root:
         version = asked.version or _version_of(root)
+        if not (root / EXAMPLE).is_file():
+            return _of_operator(asked, derive_operator(root, version, variables))
         like = _like("releases", asked.like, version)
         paths = wanted_paths(root, like)
         remotes = remotes_of(root, paths, like, given)
         found = derive_release(root, like, built(root, paths, like, remotes, variables))
         judged = judgement(found, version, like, remotes)
         return _Entry("releases", version, found.record, judged, like, [*_changes(found, like)])
+
+
+def _of_operator(asked: argparse.Namespace, derived: Mapping[str, Any]) -> _Entry:
+    like = _like(FOLDER, asked.like, derived["version"])
+    model = data.load(f"{FOLDER}/{like}")
+    judged = {name: model.get(name) for name in ("kubernetes", "requires")}
+    return _Entry(FOLDER, derived["version"], derived, judged, like, changed(derived, model))
 
 
 def _changes(found: Derived, like: str) -> Iterator[str]:
@@ -184,7 +195,8 @@ def _parser(program: str) -> argparse.ArgumentParser:
         "source",
         type=Path,
         metavar="SOURCE",
-        help="archive or directory of a Kubeflow release, or manifest of Volcano or of the local path provisioner",
+        help="archive or directory of a Kubeflow release or of the training operator, or manifest of Volcano or of the "
+        "local path provisioner",
     )
     one.add_argument("--like", default="", metavar="VERSION", help="take judgements from it; default: the newest")
     one.add_argument(

@@ -67,11 +67,11 @@ class Derived(NamedTuple):
 
 
 @contextmanager
-def opened(source: Path) -> Iterator[Path]:
+def opened(source: Path, *others: str) -> Iterator[Path]:
     """The directory of a release's manifests: a directory as it is, an archive unpacked for as long as it is used.
 
     Raises:
-        InvalidInput: it is neither, or has no example of a whole release.
+        InvalidInput: it is neither, or has no example of a whole release and none of the `others`.
     """
     with TemporaryDirectory(prefix="kubeflow-volcano-derive-") as folder:
         root = source
@@ -82,7 +82,7 @@ def opened(source: Path) -> Iterator[Path]:
                 problem = Problem(f"{source}: {error}.", "a whole archive of a release.", "fetch it again.")
                 raise InvalidInput(problem) from error
             root = top_of(Path(folder))
-        if not (root / EXAMPLE).is_file():
+        if not any((root / path).exists() for path in (EXAMPLE, *others)):
             needed = f"an archive or a directory with {EXAMPLE}, as upstream publishes it."
             raise InvalidInput(Problem(f"{source} has no {EXAMPLE}.", needed, "correct SOURCE."))
         yield root
@@ -369,7 +369,9 @@ def judgement(found: Derived, version: str, like: str, remotes: Remotes) -> dict
         "operator": model["operator"] | {"version": found.versions.get(operator, model["operator"]["version"])},
         "joint_values": [item for item in model.get("joint_values", ()) if item["component"] in names],
         "defects": [
-            item for item in model.get("defects", ()) if all(name in names for name in item.get("applies_to", ()))
+            item
+            for item in model.get("defects", ())
+            if all(name in {*names, *read.OWN_FILES} for name in item.get("applies_to", ()))
         ],
         "components": [_judged(name, old.get(name), found, names) for name in names],
     }

@@ -11,7 +11,7 @@ from pathlib import Path
 from kubeflow_volcano.catalog import read
 from kubeflow_volcano.catalog.images.names import version_tag
 from kubeflow_volcano.catalog.model import Component, version_key
-from kubeflow_volcano.catalog.operator import COMPONENT
+from kubeflow_volcano.catalog.operator import COMPONENT, version_of_image
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress
@@ -68,13 +68,13 @@ def desired(
     problems: list[Problem] = []
     for part in components:
         with collecting(problems):
-            _require_version(part, parts[part.name])
+            _require_version(part, parts[part.name], settings)
             _require_expected(part, parts[part.name], settings)
     if COMPONENT in parts and settings.gang_scheduler == "volcano":
         version = settings.component(COMPONENT).version
         parts = {**parts, COMPONENT: with_notifier(parts[COMPONENT], COMPONENT, version, settings.volcano.version)}
     own: dict[str, tuple[Object, ...]] = {}
-    for name, objects in _once(parts, problems).items():
+    for name, objects in _once(parts, settings, problems).items():
         with collecting(problems):
             own[name] = with_own_patches(name, for_environment(name, objects, settings), settings, progress)
     images = rewrite(own, settings.mirror)
@@ -133,7 +133,7 @@ def collecting(problems: list[Problem]) -> Iterator[None]:
 
 
 def _require_expected(part: Component, objects: Sequence[Object], settings: Settings) -> None:
-    variable = variable_of(part.name) if part.name in settings.sources else "kubeflow_source"
+    variable = variable_of(part.name, settings) if part.name in settings.sources else "kubeflow_source"
     present = {Ref.of(obj) for obj in objects}
     expected = {*part.workloads, *part.webhooks, *(Ref(*_CRD, name) for name in part.crds)}
     if objects and (missing := sorted(expected - present)):
@@ -146,17 +146,17 @@ def _require_expected(part: Component, objects: Sequence[Object], settings: Sett
         )
 
 
-def _require_version(part: Component, objects: Sequence[Object]) -> None:
-    """Check that the images of a part do not have the tag of another version in the catalog.
+def _require_version(part: Component, objects: Sequence[Object], settings: Settings) -> None:
+    """Check that the images of a part with a source of its own do not have the tag of another version in the catalog.
 
     Raises:
         InvalidInput: they do.
     """
-    if part.name not in read.OWN_FILES:
+    if part.name not in read.INDEPENDENT and part != settings.training_operator:
         return
     own = [obj for obj in objects if Ref.of(obj) in part.workloads]
-    tags = {tag for obj in own for tag in _tags(obj)}
-    if others := sorted((tags - {part.version}) & {*read.versions_of(part.name)}, key=version_key):
+    versions = {version for obj in own for version in _versions(obj)}
+    if others := sorted((versions - {part.version}) & {*read.versions_of(part.name)}, key=version_key):
         variable = part.name.replace("-", "_")
         raise InvalidInput(
             Problem(
@@ -167,13 +167,13 @@ def _require_version(part: Component, objects: Sequence[Object]) -> None:
         )
 
 
-def _tags(workload: Object) -> Iterator[str]:
-    """Image tags of the containers, without a leading v."""
+def _versions(workload: Object) -> Iterator[str]:
+    """Versions by the images of the containers."""
     for container in workload["spec"]["template"]["spec"]["containers"]:
-        yield version_tag(container["image"])
+        yield version_of_image(container["image"]) or version_tag(container["image"])
 
 
-def _once(parts: Parts, problems: list[Problem]) -> Parts:
+def _once(parts: Parts, settings: Settings, problems: list[Problem]) -> Parts:
     """Keep each object in its first component only; add a problem if two components define it differently."""
     first: dict[Ref, tuple[str, Object]] = {}
     kept: dict[str, list[Object]] = {name: [] for name in parts}
@@ -187,7 +187,7 @@ def _once(parts: Parts, problems: list[Problem]) -> Parts:
                     Problem(
                         f"{owner} and {name} define {Ref.of(obj)} differently.",
                         "one definition of each object.",
-                        f"exclude one of the two (kubeflow_exclude), or correct {variable_of(name)}.",
+                        f"exclude one of the two (kubeflow_exclude), or correct {variable_of(name, settings)}.",
                     )
                 )
     return {name: tuple(objects) for name, objects in kept.items()}

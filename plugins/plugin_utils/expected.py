@@ -19,6 +19,7 @@ def expected_of(settings: Settings) -> Options:
         published_password=settings.user.published_password,
         volcano_version=settings.volcano.version,
         scheduler_plugins_version=settings.scheduler_plugins.version,
+        training_operator_version=settings.training_operator.version if settings.training_operator else "",
         local_path_version=settings.local_path.version,
         gang_scheduler=settings.gang_scheduler,
         existing=settings.existing,

@@ -181,7 +181,7 @@ def _installation(group: argparse._ArgumentGroup) -> None:
     _repeatable(group, "--include", "NAME[,…]", "these components in addition to the profile's")
     _repeatable(group, "--exclude", "NAME[,…]", "without these components")
     _repeatable(group, "--existing", "NAME[,…]", "components of others: only what the rest needs is expected")
-    for name in ("volcano", "scheduler-plugins", "local-path"):
+    for name in ("volcano", "scheduler-plugins", "training-operator", "local-path"):
         group.add_argument(
             f"--{name}-version", type=_version, default="", metavar="V", help="default: the release's version"
         )

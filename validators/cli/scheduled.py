@@ -39,6 +39,7 @@ def _arguments(options: Options) -> Iterator[str]:
         "volcano-version": options.volcano_version,
         "volcano-scheduler": options.volcano_scheduler,
         "scheduler-plugins-version": options.scheduler_plugins_version,
+        "training-operator-version": options.training_operator_version,
         "local-path-version": options.local_path_version,
         "operator-version": options.operator_version,
         "user-email": options.user_email,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from kubeflow_volcano.catalog import gangs, read
 from kubeflow_volcano.catalog.images.names import ImageName, version_tag
 from kubeflow_volcano.catalog.model import Claim, MinorRange
-from kubeflow_volcano.catalog.operator import version_of_image
+from kubeflow_volcano.catalog.operator import COMPONENT, version_of_image
 from kubeflow_volcano.catalog.shipped import images_of_release, images_outside
 from kubeflow_volcano.cluster.objects import Ref
 
@@ -90,6 +90,7 @@ def expect(
     *,
     volcano_version: str = "",
     scheduler_plugins_version: str = "",
+    training_operator_version: str = "",
     local_path_version: str = "",
     operator_version: str = "",
     gang_scheduler: str = "volcano",
@@ -102,6 +103,8 @@ def expect(
 ) -> Expectations:
     """What the catalog expects of a release; a version that is not given is the recommended one.
 
+    A version of the training operator is given where it does not come from the release.
+
     `profile` is a name or a list of components, which includes what they require, with what is `included` and
     without what is `excluded`. Of components that others keep (`existing`) no image is planned, and of Volcano only
     the kinds that gangs need. With the cluster's own storage (mode existing) or static volumes (static) no
@@ -111,12 +114,13 @@ def expect(
     Raises:
         InvalidInput: an unknown release, profile, component or version.
     """
-    loaded = read.load_release(release)
+    loaded = read.with_operator(read.load_release(release), training_operator_version)
     images = {**images_of_release(release)}
     given = {
         "volcano": volcano_version,
         "scheduler-plugins": scheduler_plugins_version,
         "local-path": local_path_version,
+        COMPONENT: training_operator_version,
     }
     for outside, version in given.items():
         images |= images_outside(outside, version) if version else {}

@@ -53,6 +53,8 @@ class Options:
     profile: str | tuple[str, ...] = "training"
     volcano_version: str = ""
     scheduler_plugins_version: str = ""
+    training_operator_version: str = ""
+    """Where it does not come from the release."""
     local_path_version: str = ""
     operator_version: str = ""
     gang_scheduler: str = AUTO
@@ -166,6 +168,7 @@ def _expected(options: Options, release: str) -> Expectations:
         options.profile,
         volcano_version=options.volcano_version,
         scheduler_plugins_version=options.scheduler_plugins_version,
+        training_operator_version=options.training_operator_version,
         local_path_version=options.local_path_version,
         operator_version=options.operator_version,
         gang_scheduler=VOLCANO.name if gang == AUTO else gang,

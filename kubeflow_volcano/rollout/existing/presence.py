@@ -19,7 +19,7 @@ from kubeflow_volcano.text import few
 WORKLOADS = (("apps/v1", "DaemonSet"), ("apps/v1", "Deployment"), ("apps/v1", "StatefulSet"))
 _ADMISSION = "admissionregistration.k8s.io/v1"
 _CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "")
-_JUDGED_ELSEWHERE = frozenset(read.OWN_FILES)
+_JUDGED_ELSEWHERE = frozenset(read.INDEPENDENT)
 """Components that are looked for by what they do: schedulers, and the default StorageClass."""
 
 

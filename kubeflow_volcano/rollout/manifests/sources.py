@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from kubeflow_volcano.catalog import read
 from kubeflow_volcano.catalog.model import Component, Release
-from kubeflow_volcano.catalog.read import OWN_FILES
+from kubeflow_volcano.catalog.read import INDEPENDENT
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.bundle.reading import Bundle
@@ -87,10 +87,11 @@ class Sources:
             InvalidInput: the source does not exist, has another sum, or lacks the component.
         """
         own = self._settings.sources.get(component.name)
-        variable = variable_of(component.name) if own else "kubeflow_source"
+        variable = variable_of(component.name, self._settings) if own else "kubeflow_source"
         new = own is not None and own not in self._opened
         path = _inside(self._open(own, variable), [component.path]) if own else self.release()
-        if own and new and path.is_file() and (known := _Source.of(component.address or "")).sum:
+        known = _Source.of(component.address or "")
+        if own and new and known.sum and path.is_dir() == (known.kind == "content-sha256"):
             self.notes += _difference(_Source.of(own), path, component.manifests, known.sum, variable)
         if path.is_file() or (own and has_kustomization(path)):
             return path
@@ -275,9 +276,10 @@ class Sources:
         yield f"{name} is no known release; whether it is compatible with Kubeflow {release.version} is not known."
 
 
-def variable_of(name: str) -> str:
+def variable_of(name: str, settings: Settings | None = None) -> str:
     """The variable that names the source of a component or of a remote base."""
-    if name in OWN_FILES:
+    own = settings.training_operator if settings else None
+    if name in INDEPENDENT or (own and name == own.name):
         return name.replace("-", "_") + "_source"
     return f"kubeflow_sources.{name}"
 

@@ -18,6 +18,7 @@ from kubeflow_volcano.rollout.gang.trainer import wire_runtimes
 from kubeflow_volcano.rollout.patches.bare import mark_bare
 from kubeflow_volcano.rollout.patches.namespaces import label_namespaces
 from kubeflow_volcano.rollout.patches.operator_memory import raise_limit
+from kubeflow_volcano.rollout.patches.own_operator import fit_into_distribution
 from kubeflow_volcano.rollout.patches.volcano import configure_scheduling, scope_pod_webhooks
 from kubeflow_volcano.rollout.people.connectors import add_connectors
 from kubeflow_volcano.rollout.people.issuer import follow_issuer
@@ -64,6 +65,11 @@ def gang_arguments(arguments: Sequence[str], required: Sequence[str]) -> list[st
 
 def _labels(objects: Sequence[Object], settings: Settings) -> None:
     label_namespaces(objects, settings.namespace_labels)
+
+
+def _own_operator(objects: list[Object], settings: Settings) -> None:
+    if settings.training_operator:
+        fit_into_distribution(objects)
 
 
 def _gang(objects: Sequence[Object], settings: Settings) -> None:
@@ -161,7 +167,7 @@ def _of_access(put: Callable[[list[Object], AccessSettings], None]) -> _Patch:
 
 
 _PATCHES: dict[str, tuple[_Patch, ...]] = {
-    COMPONENT: (_gang, _memory, _operator_replicas),
+    COMPONENT: (_own_operator, _gang, _memory, _operator_replicas),
     "trainer": (_runtimes,),
     "volcano": (_scheduling, _queues_of_teams, _pod_webhooks, _volcano_replicas),
     "local-path": (_storage,),

@@ -24,6 +24,7 @@ _OF_THE_CLUSTER = (
     "preflight_",
     "rehearsal_cluster_",
     "scheduler_plugins_",
+    "training_operator_",
     "validation_",
     "volcano_",
 )

@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeVar
 from kubeflow_volcano.catalog import data, read
 from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, VOLCANO
 from kubeflow_volcano.catalog.model import Component, Release, Source
+from kubeflow_volcano.catalog.operator import COMPONENT
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.decode import SAME, Key, Parsed, decode
 from kubeflow_volcano.directories import cache_directory
@@ -87,8 +88,9 @@ class Settings:
     """The desired roll-out.
 
     `components` are those to install. Those in `existing` belong to others and satisfy requirements; those in `adopted`
-    are taken over from others. `source` is the release's archive. `sources` has the address of each other component and
-    remote source, from the inventory or upstream's; components of the archive are absent.
+    are taken over from others. `release` has the training operator that the inventory chooses; `training_operator` is
+    the same where it does not come from the release. `source` is the release's archive. `sources` has the address of
+    each other component and remote source, from the inventory or upstream's; components of the archive are absent.
     """
 
     kubeconfig: Annotated[OptionalPath, Key("kubeflow_kubeconfig")]
@@ -127,6 +129,7 @@ class Settings:
     volcano: Component
     volcano_namespace: Annotated[str, Key("volcano_namespace")]
     scheduler_plugins: Component
+    training_operator: Component | None
     local_path: Component
     storage: Annotated[StorageSettings, SAME]
     gang_scheduler: Annotated[str, Key("gang_scheduling_scheduler")]
@@ -157,9 +160,7 @@ class Settings:
     @property
     def own_entries(self) -> tuple[str, ...]:
         """A line for each chosen version that an entry of the user describes."""
-        chosen = {part.name for part in self.components}
-        own = [part for part in (self.volcano, self.local_path, self.scheduler_plugins) if part.name in chosen]
-        found = [(f"{part.title} {part.version}", part.entry) for part in own]
+        found = [(f"{part.title} {part.version}", part.entry) for part in self.components]
         found.append((f"release {self.release.version} of Kubeflow", self.release.entry))
         return tuple(f"{what} is described by an entry of yours, {entry}." for what, entry in found if entry)
 
@@ -177,7 +178,7 @@ class Settings:
 
     def version_of(self, component: Component) -> str:
         """The version by which upgrades are judged: a component's own, such as Volcano's, else the release's."""
-        return component.version if component.name in read.OWN_FILES else self.release.version
+        return component.version if component.name in read.INDEPENDENT else self.release.version
 
     def requirements(self, component: Component) -> tuple[Component, ...]:
         """The components that must be installed before `component`, in order."""
@@ -212,13 +213,15 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
     registry = from_bundle(registry, decode(BundleSettings, values).directory)
     release = _loaded(read.load_release, "kubeflow_release", values["kubeflow_release"], problems)
     own: dict[str, Component] = {}
-    for name in read.OWN_FILES:
+    for name in read.INDEPENDENT:
         variable = _variable(name, "version")
         wanted = values[variable] or _best(name, release, values["plan_kubernetes"])
         if part := _loaded(partial(read.load_component, name), variable, wanted, problems):
             own[name] = part
-    if release is None or len(own) < len(read.OWN_FILES):
+    operator = _own_operator(values, release, problems) if release else None
+    if release is None or operator is None or len(own) < len(read.INDEPENDENT):
         return None, problems
+    release, training_operator = operator
     version = values["kustomize_version"] or release.kustomize_version
     cache, plan = cache_directory(), decode(PlanSettings, values)
     binary, _, binary_sum = values["kustomize_binary"].partition("#sha256=")
@@ -240,20 +243,20 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
         volcano=own["volcano"],
         local_path=own["local-path"],
         scheduler_plugins=own["scheduler-plugins"],
+        training_operator=training_operator,
         kustomize=Path(binary or tools / version / "kustomize").expanduser(),
         kustomize_version=version,
         kustomize_sum=binary_sum,
         cache_directory=cache,
     )
-    problems += validate_credentials(settings.credentials, settings.mirror)
-    problems += validate_proxy(settings.proxy)
+    problems += [*validate_credentials(settings.credentials, settings.mirror), *validate_proxy(settings.proxy)]
     problems += validate_schedule(settings.scheduled, settings.credentials)
     problems += validate_versions(release, settings.volcano, version)
     try:
         settings = replace(settings, components=_chosen(values, settings))
     except InvalidInput as error:
         problems += error.problems
-    problems += validate_existing(values, defaults(), release, settings.components)
+    problems += [*_without_address(settings), *validate_existing(values, defaults(), release, settings.components)]
     problems += validate_uninstall(values)
     problems += validate_operator(settings.gang_scheduler, release, settings.components)
     of_volcano = settings.scheduling
@@ -305,6 +308,20 @@ def _loaded(load: Callable[[str], T], variable: str, version: str, problems: lis
         return None
 
 
+def _own_operator(
+    values: Mapping[str, Any], release: Release, problems: list[Problem]
+) -> tuple[Release, Component | None] | None:
+    """The release with the training operator that is wanted, and that where it has its own source; None: unknown."""
+    former, wanted = release.components.get(COMPONENT), values[_variable(COMPONENT, "version")]
+    if former and values[_variable(COMPONENT, "source")]:
+        wanted = wanted or former.version
+    with_own = _loaded(partial(read.with_operator, release), _variable(COMPONENT, "version"), wanted, problems)
+    if with_own is None:
+        return None
+    part = with_own.components[COMPONENT]
+    return with_own, None if part is former else part
+
+
 def _best(component: str, release: Release | None, kubernetes: str) -> str:
     """The default version of a component outside releases."""
     if component == SCHEDULER_PLUGINS.name:
@@ -351,10 +368,21 @@ def _instead(gang_scheduler: str) -> Mapping[str, str]:
     return {VOLCANO.name: SCHEDULER_PLUGINS.name} if gang_scheduler == SCHEDULER_PLUGINS.name else {}
 
 
+def _without_address(settings: Settings) -> Iterator[Problem]:
+    part = settings.training_operator
+    if part in settings.components and part and part.name not in settings.sources:
+        known = [name for name in read.versions_of(part.name) if read.load_component(part.name, name).address]
+        yield Problem(
+            f"{part.title} {part.version}, of which the catalog has no address with a verified sum.",
+            f"{part.manifests}: a source, or another version: {', '.join(known)}.",
+            f'set training_operator_source to the archive, or training_operator_version: "{known[-1]}".',
+        )
+
+
 def _validate_sources(given: Mapping[str, str], release: Release) -> Iterator[Problem]:
     known = {*release.components, *(source.name for source in release.remote_sources)}
     for name in given:
-        if name in read.OWN_FILES:
+        if name in read.INDEPENDENT:
             yield Problem(
                 f"kubeflow_sources.{name}.",
                 f"the source of {name} in the variable {_variable(name, 'source')}.",
@@ -382,8 +410,8 @@ def _sources(values: Mapping[str, Any], release: Release, own: Iterable[Componen
     upstream = {part.name: part.address for part in (*own, *release.components.values())}
     upstream |= {part.name: str(read.kept_manifests(part)) for part in own if not part.address}
     upstream |= {source.name: _address(source) for source in release.remote_sources}
-    given = {**values["kubeflow_sources"], **{name: values[_variable(name, "source")] for name in read.OWN_FILES}}
-    merged = {**upstream, **{name: text for name, text in given.items() if text}}
+    given = {name: text for name in read.OWN_FILES if (text := values[_variable(name, "source")])}
+    merged = {**upstream, **values["kubeflow_sources"], **given}
     return {name: text for name, text in merged.items() if text}
 
 

@@ -32,6 +32,7 @@ PREFIXES = (
     "rehearsal_cluster_",
     "restore_",
     "scheduler_plugins_",
+    "training_operator_",
     "uninstall_",
     "upgrade_",
     "validation_",

@@ -139,11 +139,11 @@ def lasting_namespaces(cluster: Cluster, going: Collection[Stale]) -> Iterator[P
 
 
 def _component(settings: Settings, name: str, version: str) -> Component | None:
-    if name in read.OWN_FILES:
+    if name in read.INDEPENDENT:
         own = {part.name: part for part in (settings.volcano, settings.local_path, settings.scheduler_plugins)}
         return _loaded(partial(read.load_component, name), version) or own[name]
-    release = _loaded(read.load_release, version) or settings.release
-    return release.components.get(name)
+    release = settings.release if version == settings.release.version else _loaded(read.load_release, version)
+    return read.with_operator(release or settings.release).components.get(name)
 
 
 def _loaded(load: Callable[[str], T], version: str) -> T | None:

@@ -11,14 +11,13 @@ from kubeflow_volcano.apply.crds.change import change_of
 from kubeflow_volcano.apply.graph import CRD_KIND
 from kubeflow_volcano.apply.problems import refusal
 from kubeflow_volcano.apply.result import Action, ApplyResult
-from kubeflow_volcano.catalog.operator import COMPONENT
+from kubeflow_volcano.catalog.operator import COMPONENT, DEPLOYMENT, version_of_image
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput, ProblemsError
 from kubeflow_volcano.progress import Progress
-from kubeflow_volcano.rollout.gang.wiring import operator_deployment
 from kubeflow_volcano.rollout.plan.steps import gang_of
 from kubeflow_volcano.rollout.prepare import Prepared, prepare
 from kubeflow_volcano.rollout.run import carry_out, roll_out
@@ -69,7 +68,11 @@ def foretell(cluster: Cluster, settings: Settings, *, check: bool, progress: Pro
         crds = [*_crds(cluster, prepared)]
         images = _new_images(cluster, prepared)
         ended = has_ended_well(cluster, tuple(prepared.parts))
-        gang = {"now": _arguments_now(cluster, prepared), "then": gang_of(settings, prepared.parts)}
+        operator = cluster.get(DEPLOYMENT)
+        gang = {
+            "now": _arguments_now(settings, operator if COMPONENT in prepared.desired.parts else None),
+            "then": gang_of(settings, prepared.parts),
+        }
     except ApiError as error:
         raise ProblemsError(refusal(cluster, error)) from error
     # A component such as a storage provisioner of others brings no object, and is not recorded.
@@ -81,7 +84,7 @@ def foretell(cluster: Cluster, settings: Settings, *, check: bool, progress: Pro
         "kubernetes": cluster.version["gitVersion"],
         "release": settings.release.version,
         "state": "planned",
-        "versions": [*_versions(settings, installed)],
+        "versions": [*_versions(settings, installed, operator)],
         "steps": [*steps],
         "running": [str(ref) for ref in running],
         "crds": crds,
@@ -139,11 +142,16 @@ def _outcome(result: ApplyResult) -> dict[str, Any]:
     }
 
 
-def _versions(settings: Settings, installed: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """Each component with its installed and its wanted version, its own ones; empty where it has none."""
+def _versions(settings: Settings, installed: Mapping[str, str], operator: Object | None) -> Iterator[dict[str, str]]:
+    """Each component with its installed and its wanted version, its own ones; empty where it has none.
+
+    The image of the training operator on the cluster outranks the record, which has the release of its roll-out.
+    """
     wanted = {part.name: part.version for part in settings.components}
     for name in sorted({*installed, *wanted}):
         now = own_version(name, installed[name]) if name in installed else ""
+        if now and name == COMPONENT and operator:
+            now = version_of_image(_operator_container(operator).get("image", "")) or now
         yield {"component": name, "installed": now, "wanted": wanted.get(name, "")}
 
 
@@ -184,11 +192,12 @@ def _new_images(cluster: Cluster, prepared: Prepared) -> list[str]:
     )
 
 
-def _arguments_now(cluster: Cluster, prepared: Prepared) -> Sequence[str]:
+def _operator_container(deployment: Object) -> Object:
+    containers: list[Object] = deployment["spec"]["template"]["spec"]["containers"]
+    return next((item for item in containers if item["name"] == COMPONENT), {})
+
+
+def _arguments_now(settings: Settings, operator: Object | None) -> Sequence[str]:
     """The arguments of the training operator on the cluster that concern gangs."""
-    part = next((part for part in prepared.scope.parts if part.name == COMPONENT), None)
-    live: Object | None = None
-    if part:
-        live = cluster.get(Ref.of(operator_deployment(part, prepared.desired.parts[part.name])))
-    arguments: Sequence[str] = gang_of(prepared.settings, {COMPONENT: [live] if live else []})["operator_arguments"]
+    arguments: Sequence[str] = gang_of(settings, {COMPONENT: [operator] if operator else []})["operator_arguments"]
     return arguments

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kubeflow_volcano.catalog.read import OWN_FILES, load_release
+from kubeflow_volcano.catalog.read import INDEPENDENT, load_release
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.applied_objects import GUARDED_KINDS
 from kubeflow_volcano.cluster.objects import Ref
@@ -30,7 +30,7 @@ def installed_versions(cluster: Cluster) -> Mapping[str, str]:
         return versions
     releases = recorded_releases(cluster)
     known = {
-        name: version or ("" if name in OWN_FILES else releases.get(name, "")) for name, version in versions.items()
+        name: version or ("" if name in INDEPENDENT else releases.get(name, "")) for name, version in versions.items()
     }
     return {name: version for name, version in known.items() if version}
 
@@ -53,7 +53,7 @@ def own_version(component: str, recorded: str) -> str:
 
     Where the catalog does not know it, the release is named as what it is.
     """
-    if component in OWN_FILES:
+    if component in INDEPENDENT:
         return recorded
     try:
         part = load_release(recorded).components.get(component)

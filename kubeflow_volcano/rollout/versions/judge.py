@@ -58,7 +58,7 @@ def steps_for(edge: Edge, present: Collection[str], settings: Settings) -> Itera
     """The steps of an upgrade of the `present` components to those of the settings."""
     chosen = {part.name for part in settings.components}
     for step in edge.steps:
-        if step.component in present and (step.component in chosen) == (step.when == "kept"):
+        if step.component in {*present} - {*settings.existing} and (step.component in chosen) == (step.when == "kept"):
             yield step
 
 
@@ -74,7 +74,7 @@ def _origins(settings: Settings, scope: Scope, installed: Mapping[str, str]) -> 
 
     Components that an earlier upgrade left behind do not count, unless the run replaces all that is installed.
     """
-    of_release = {name: version for name, version in installed.items() if name not in read.OWN_FILES}
+    of_release = {name: version for name, version in installed.items() if name not in read.INDEPENDENT}
     kept = {of_release[part.name] for part in scope.parts if part.name in of_release}
     if not kept and {part.name for part in settings.components} <= {part.name for part in scope.parts}:
         kept = {max(of_release.values(), key=version_key)} if of_release else set()
