@@ -370,7 +370,7 @@ def _instead(gang_scheduler: str) -> Mapping[str, str]:
 
 def _without_address(settings: Settings) -> Iterator[Problem]:
     part = settings.training_operator
-    if part in settings.components and part and part.name not in settings.sources:
+    if part is not None and part in settings.components and part.name not in settings.sources:
         known = [name for name in read.versions_of(part.name) if read.load_component(part.name, name).address]
         yield Problem(
             f"{part.title} {part.version}, of which the catalog has no address with a verified sum.",

@@ -33,11 +33,30 @@ def test_successors_that_are_in_the_table_begin_before_the_old_one_ends() -> Non
         ("policy/v1beta1", "PodSecurityPolicy", "1.25"),
         ("autoscaling/v2beta2", "HorizontalPodAutoscaler", "1.26"),
         ("flowcontrol.apiserver.k8s.io/v1beta3", "FlowSchema", "1.32"),
+        ("admissionregistration.k8s.io/v1beta1", "ValidatingAdmissionPolicy", "1.34"),
+        ("networking.k8s.io/v1beta1", "ServiceCIDR", "1.37"),
+        ("storage.k8s.io/v1beta1", "VolumeAttributesClass", "1.37"),
+        ("resource.k8s.io/v1beta1", "ResourceClaim", "1.38"),
     ],
 )
 def test_the_minor_of_the_removal(api_version: str, kind: str, removed_in: str) -> None:
-    """Deprecated API Migration Guide, kubernetes.io."""
+    """Deprecated API Migration Guide, kubernetes.io; k8s.io/api v0.37.2."""
     (api,) = [item for item in served_apis() if item.is_about(api_version, kind)]
     before = f"1.{int(removed_in.partition('.')[2]) - 1}"
     assert api.kubernetes.covers(before)
     assert not api.kubernetes.covers(removed_in)
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "first"),
+    [
+        ("resource.k8s.io/v1", "ResourceClaim", "1.34"),
+        ("admissionregistration.k8s.io/v1", "MutatingAdmissionPolicy", "1.36"),
+        ("scheduling.k8s.io/v1beta1", "PodGroup", "1.37"),
+    ],
+)
+def test_the_minor_that_brought_it(api_version: str, kind: str, first: str) -> None:
+    """k8s.io/api v0.37.2."""
+    (api,) = [item for item in served_apis() if item.is_about(api_version, kind)]
+    assert api.kubernetes.covers(first)
+    assert not api.kubernetes.covers(f"1.{int(first.partition('.')[2]) - 1}")

@@ -60,6 +60,17 @@ def test_a_kubernetes_above_the_range_of_a_volcano_that_the_release_lists_is_a_w
     assert second == "Kubernetes v1.35.4 is newer than Volcano 1.10.0 supports (1.21 to 1.30)."
 
 
+@pytest.mark.parametrize("version", ["v1.36.3", "v1.37.2"])
+def test_a_kubernetes_newer_than_all_that_was_tested_is_told_and_not_refused(version: str) -> None:
+    """README of Volcano at ed72c7c has 1.36 for what comes after 1.15."""
+    for wanted in (
+        {"kubeflow_release": "26.03.1"},
+        {"kubeflow_release": "1.10.2", "gang_scheduling_scheduler": "none"},
+    ):
+        warnings = require_kubernetes(parse({**wanted, "plan_kubernetes": version[1:5]}), version)
+        assert warnings[0].startswith(f"Kubernetes {version} is newer than what upstream tested Kubeflow")
+
+
 def test_a_kubernetes_below_what_upstream_targets_is_a_warning_where_all_parts_ask_for_less() -> None:
     settings = parse({"kubeflow_release": "1.10.2", "volcano_version": "1.10.0"})
     assert require_kubernetes(settings, "v1.30.2") == (
