@@ -18,6 +18,8 @@ from kubeflow_volcano.experiment.session import Session
 _TICK = 0.2
 _LONGEST = 5
 """How many times the seconds of a wait it may last, however often there is progress."""
+ALTERED = "ChangedAtAdmission"
+"""Reason of a pod that got no node, and that admission changed so that it may fit none."""
 NO_EVENT = "no event says why"
 """End of the text of a pod that waits for something that it has no event about, such as a volume."""
 _ENDED = frozenset({"Succeeded", "Failed"})
@@ -79,6 +81,9 @@ def watch_to_end(session: Session, pod: Object, seconds: float) -> End:
         # Without a sandbox no container has a state of its own that could tell.
         symptom = recognise(failure, "sandbox")
         reason = symptom.reason if symptom else "TimedOut"
+        judged = conditions(latest).get("PodScheduled", {}).get("status") == "False"
+        if judged and (altered := session.altered(latest)) and altered.explains(failure):
+            reason, failure = ALTERED, f"{failure}; {altered}"
     elif phase == "Failed" and not said:
         status = latest["status"]
         reason, failure = status.get("reason") or "Failed", status.get("message") or "the probe pod failed in silence"

@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 
 from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
+from kubeflow_volcano.cluster.admission.alterations import Alteration, changed, interceptors
 from kubeflow_volcano.cluster.admission.denials import denied_elsewhere
 from kubeflow_volcano.cluster.admission.pod_security import violated
 from kubeflow_volcano.cluster.api.client import Cluster
@@ -106,6 +107,8 @@ class Session:
         self.options = options or Options()
         self._tolerated = tolerated
         self._bounds: dict[str, Bounds] = {}
+        self._altered: dict[str, tuple[str, ...]] = {}
+        """By UID of a pod, what admission changed of it."""
         self._logins: set[str] = set()
         """Namespaces that have the Secret with the logins."""
         self._sharing_logins = threading.Lock()
@@ -265,6 +268,8 @@ class Session:
         try:
             created = self._send(obj, ref, Deadline(seconds))
             self.adopt(created)
+            if ref.kind == "Pod" and (found := changed(obj, created)):
+                self._altered[created["metadata"]["uid"]] = found
             unsure = False
         except ApiError as error:
             unsure = error.transient
@@ -328,6 +333,11 @@ class Session:
         labels = {**(meta.get("labels") or {}), RUN_LABEL: self.run}
         annotations = {**(meta.get("annotations") or {}), EXPIRES: self._expires, OWNER: self._owner}
         return obj | {"metadata": meta | {"labels": labels, "annotations": annotations}}
+
+    def altered(self, pod: Object) -> Alteration | None:
+        """What admission changed of a pod of this session, and which webhooks may have; None where nothing."""
+        changes = self._altered.get(pod["metadata"]["uid"])
+        return Alteration(changes, interceptors(self.cluster, pod)) if changes else None
 
     def adopt(self, obj: Object) -> None:
         """Record an object that a controller created for a probe, so that `close` waits for its deletion."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from kubeflow_volcano.catalog.symptoms.read import recognise
 from kubeflow_volcano.cluster.admission.denials import denier, look_at
 from kubeflow_volcano.cluster.objects import Ref
-from kubeflow_volcano.experiment.ended import BAD_STARTS
+from kubeflow_volcano.experiment.ended import ALTERED, BAD_STARTS
 from kubeflow_volcano.experiment.session import EVERYWHERE
 from kubeflow_volcano.validators.core.outcome import Cause, Outcome, errored, failed
 from kubeflow_volcano.validators.subjects.interception import named_in
@@ -13,6 +15,8 @@ from kubeflow_volcano.validators.subjects.outages import taints_in
 
 _UNPREPARED = "kube-controller-manager"
 """In the session's text about a namespace without ServiceAccount or counted quota."""
+_HOOKS = "admissionregistration.k8s.io/v1"
+_HOOK = re.compile(r"MutatingWebhookConfiguration ([^\s,)]+)")
 _UNREAD = frozenset({"Forbidden", "Unauthorized", "Unreachable"})
 
 
@@ -51,6 +55,21 @@ def _denied(policy: Ref, text: str, *, owns: bool) -> Outcome:
     )
 
 
+def altered(text: str, because: Cause = "E1") -> Outcome:
+    """Admission changes pods so that they get no node; the check of names, which is first to need a pod, reports it."""
+    hooks = [Ref(_HOOKS, "MutatingWebhookConfiguration", "", name) for name in dict.fromkeys(_HOOK.findall(text))]
+    return failed(
+        ALTERED,
+        text,
+        expected="pods that are stored as they are sent, in what decides about their node",
+        objects=hooks,
+        todo="let what changes them leave such pods out: by its namespaceSelector, objectSelector or matchConditions; "
+        "users' pods are changed in the same way.",
+        commands=[f"kubectl get {ref.kind.lower()} {ref.name} -o yaml" for ref in hooks],
+        because=(because,),
+    )
+
+
 def interruption(text: str) -> Outcome:
     """The API server did not answer, or an experiment timed out; causes are webhooks and lost nodes that it names."""
     return errored(
@@ -70,6 +89,8 @@ def _causes(text: str) -> tuple[Cause, ...]:
 def not_tried(failure: tuple[str, str]) -> Outcome:
     """Why a probe pod did not run, by reason and text: image, admission, interruption, or a missing fact."""
     reason, text = failure
+    if reason == ALTERED:
+        return altered(text)
     if reason in BAD_STARTS:
         return errored("ProbeImage", f"the probe pod cannot start: {text}", todo="mirror or override its image.")
     if (symptom := recognise(text, "sandbox")) and symptom.reason == reason:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kubeflow_volcano.cluster.admission.webhooks import labelled_namespace, webhooks
+from kubeflow_volcano.cluster.admission.alterations import interceptors
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
-
-_HOOKS = ("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +31,4 @@ def rescheduling(cluster: Cluster, pod: Object) -> Rescheduling | None:
         return None
     if given == asked:
         return None
-    return Rescheduling(asked, given, _hooks(cluster, pod))
-
-
-def _hooks(cluster: Cluster, pod: Object) -> tuple[Ref, ...]:
-    """Configurations with a webhook that is called for the pod."""
-    space = pod["metadata"]["namespace"]
-    try:
-        found = cluster.list(*_HOOKS).items
-        namespace = labelled_namespace(cluster.get(Ref("v1", "Namespace", "", space)), space)
-    except ApiError:
-        return ()
-    called = (hook.owner for hook in webhooks(found) if hook.intercepts(pod, namespace, "pods"))
-    return tuple(dict.fromkeys(called))
+    return Rescheduling(asked, given, interceptors(cluster, pod))

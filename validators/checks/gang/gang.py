@@ -13,6 +13,7 @@ from kubeflow_volcano.validators.checks.gang import controls as gang_controls
 from kubeflow_volcano.validators.checks.gang import steps as gang_steps
 from kubeflow_volcano.validators.checks.gang import words as gang_words
 from kubeflow_volcano.validators.checks.gang.two_gangs import two_gangs
+from kubeflow_volcano.validators.checks.refusals import altered
 from kubeflow_volcano.validators.checks.rescheduled import rescheduled
 from kubeflow_volcano.validators.core.check import check
 from kubeflow_volcano.validators.core.facts import Facts
@@ -28,6 +29,8 @@ def _step(facts: Facts, judge: Callable[[GangEvidence], Outcome], *, of: str = "
     if evidence.rescheduling:
         return rescheduled(evidence.rescheduling, facts, because=(of,) if of else ())
     outcome = judge(evidence)
+    if evidence.alteration and outcome.reason == "NoRoom" and evidence.alteration.explains(outcome.message):
+        return altered(f"{outcome.message.rstrip('.')}: {evidence.alteration}.")
     if outcome.because or outcome.reason not in gang_words.ENDED_EARLY:
         return outcome
     return replace(outcome, because=(of,) if of else ())

@@ -43,7 +43,8 @@ def dns(facts: Facts) -> Outcome:
     if evidence.node in facts.simulated_nodes:
         return skipped("Simulated", "the pod that was to ask is simulated: nothing runs in it.")
     if evidence.failure:
-        return not_tried(evidence.failure)
+        outcome = not_tried(evidence.failure)
+        return replace(outcome, because=()) if outcome.because == ("E1",) else outcome
     observed = {"server": evidence.server, "domain": evidence.domain, "node": evidence.node}
     if not evidence.domain:
         server = f"nameserver {evidence.server}" if evidence.server else "no nameserver"

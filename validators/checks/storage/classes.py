@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from kubeflow_volcano.cluster.objects import Ref
-from kubeflow_volcano.experiment.ended import BAD_STARTS
-from kubeflow_volcano.validators.checks.refusals import interruption, refusal
+from kubeflow_volcano.experiment.ended import ALTERED, BAD_STARTS
+from kubeflow_volcano.validators.checks.refusals import altered, interruption, refusal
 from kubeflow_volcano.validators.core.check import check
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.outcome import Outcome, Severity, Status, errored, failed, passed, skipped, warned
@@ -181,6 +181,8 @@ def round_trip(facts: Facts) -> Outcome:
 
 def _broken(trip: RoundTrip, stage: Stage, objects: list[Ref], observed: dict[str, object]) -> Outcome:
     text = f"class {trip.storage_class} fails at stage {stage.name} after {stage.seconds:.1f} s: {stage.text}"
+    if stage.reason == ALTERED:
+        return altered(stage.text)
     if stage.reason in BAD_STARTS:
         return errored("ProbeImage", f"the probe pod cannot start: {stage.text}", todo="mirror or override its image.")
     if trip.unlisted:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from kubeflow_volcano.catalog.model import Claim
 from kubeflow_volcano.cluster.objects import Ref
-from kubeflow_volcano.experiment.ended import BAD_STARTS, NO_EVENT
+from kubeflow_volcano.experiment.ended import ALTERED, BAD_STARTS, NO_EVENT
 from kubeflow_volcano.experiment.spaces import Level
 from kubeflow_volcano.text import counted, few
-from kubeflow_volcano.validators.checks.refusals import interruption, refusal
+from kubeflow_volcano.validators.checks.refusals import altered, interruption, refusal
 from kubeflow_volcano.validators.core.check import check
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.outcome import Outcome, Severity, errored, failed, passed, skipped, warned
@@ -204,6 +204,8 @@ def _unmade(unmade: Sequence[Written], facts: Facts) -> Outcome:
     reason, text = first.failure or ("", "")
     if reason in {"ProbeRefused", "ProbeInterrupted"}:
         return refusal(text) if reason == "ProbeRefused" else interruption(text)
+    if reason == ALTERED:
+        return altered(text)
     image = reason in BAD_STARTS
     timed_out = reason == "TimedOut" and not first.target.existing
     name = first.target.storage_class

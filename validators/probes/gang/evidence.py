@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kubeflow_volcano.catalog.gangs import VOLCANO, GangScheduler
+from kubeflow_volcano.cluster.admission.alterations import Alteration
 from kubeflow_volcano.cluster.admission.rescheduling import Rescheduling
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.stage import Stage, Step
@@ -21,7 +22,8 @@ class GangEvidence:
     `queue_state` is empty when the queue does not exist, or the scheduler `gang` has none. `refused` is the server's
     text when a probe object was not admitted, `failure` what else ended the experiment early. `volcano_version` is
     empty where nothing tells it. `scheduler` is the Deployment of Volcano's scheduler.
-    With `rescheduling` the experiment ends after H1: its pods were not the gang scheduler's.
+    With `rescheduling` the experiment ends after H1: its pods were not the gang scheduler's. `alteration`: what else
+    admission changed of pods that were not bound.
     """
 
     namespace: str = ""
@@ -36,6 +38,7 @@ class GangEvidence:
     refused: str = ""
     failure: str = ""
     rescheduling: Rescheduling | None = None
+    alteration: Alteration | None = None
     seconds: float = 0.0
     gang: GangScheduler = VOLCANO
     scheduler: Ref = SCHEDULER

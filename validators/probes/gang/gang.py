@@ -10,6 +10,7 @@ import time
 from dataclasses import replace
 
 from kubeflow_volcano.catalog.gangs import VOLCANO
+from kubeflow_volcano.cluster.admission.alterations import alteration
 from kubeflow_volcano.cluster.admission.rescheduling import rescheduling
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.metadata import RUN_LABEL
@@ -86,6 +87,8 @@ def _experiment(session: Session, evidence: GangEvidence, progress: Progress) ->
             _undisturbed(play, stage, evidence, progress)
             if any(item.scheduler != evidence.gang.scheduler for item in evidence.steps["H1"].members):
                 evidence.rescheduling = rescheduling(session.cluster, _member(session, evidence))
+            elif not evidence.steps["H1"].bound:
+                evidence.alteration = alteration(session.cluster, _member(session, evidence))
             if evidence.rescheduling or not evidence.steps["H1"].bound:
                 return
 

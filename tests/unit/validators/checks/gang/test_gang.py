@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kubeflow_volcano.cluster.admission.alterations import Alteration
 from kubeflow_volcano.cluster.admission.rescheduling import Rescheduling
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.record import Group, Member, Moment
@@ -128,6 +129,16 @@ def test_a_webhook_that_gives_pods_another_scheduler_is_the_cause_and_named() ->
     outcome = gang.gang_fits(found)
     assert (outcome.status, outcome.reason, outcome.objects) == (Status.FAIL, "SchedulerChanged", hooks[:1])
     assert gang.all_or_nothing(found).because == ("H1",)
+
+
+def test_a_webhook_that_binds_pods_to_nodes_that_are_none_is_the_cause_and_named() -> None:
+    hooks = (HOOK._replace(name="policy"),)
+    seen = evidence(fit(bound=0, judged=True), alteration=Alteration(("nodeSelector disk=ssd",), hooks))
+    outcome = judge(seen)["H1"]
+    assert (outcome.status, outcome.reason, outcome.objects) == (Status.FAIL, "ChangedAtAdmission", hooks)
+    assert outcome.because == ("E1",)
+    unlike = evidence(fit(bound=0, judged=True), alteration=Alteration(("requests of cpu 2 by container a",), hooks))
+    assert judge(unlike)["H1"].reason == "NoRoom"
 
 
 def test_a_gang_that_is_held_and_released_with_a_good_control_passes_everywhere() -> None:

@@ -1,0 +1,102 @@
+"""What admission changes of a pod so that another node, or none, is the right one for it, and who may have done it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kubeflow_volcano.cluster.admission.webhooks import labelled_namespace, webhooks
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.text import few
+
+_HOOKS = ("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration")
+_WHOLE = ("affinity", "nodeName", "runtimeClassName", "schedulingGates", "topologySpreadConstraints")
+_REQUESTS = "requests of"
+_OF_GANGS = ".volcano.sh"
+"""Webhooks of Volcano change nothing of a pod that is no job's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alteration:
+    """Changes in words, and the configurations of webhooks that are called for the pod; none where unknown."""
+
+    changes: tuple[str, ...]
+    hooks: tuple[Ref, ...] = ()
+
+    def explains(self, message: str) -> bool:
+        """Whether it may be why a scheduler found no node; more requests are, where it says that something is short."""
+        return "nsufficient" in message or any(not item.startswith(_REQUESTS) for item in self.changes)
+
+    def __str__(self) -> str:
+        """A sentence part."""
+        who = few([str(ref) for ref in self.hooks], 3) or "a webhook, an admission policy or a LimitRange"
+        return f"admission gives the pod {'; '.join(self.changes)} ({who})"
+
+
+def alteration(cluster: Cluster, pod: Object) -> Alteration | None:
+    """What admission makes of the pod, by a dry run; None where it leaves alone what decides about its node."""
+    try:
+        changes = changed(pod, cluster.create(pod, dry_run=True))
+    except ApiError:
+        return None
+    return Alteration(changes, interceptors(cluster, pod)) if changes else None
+
+
+def interceptors(cluster: Cluster, pod: Object) -> tuple[Ref, ...]:
+    """Configurations with a webhook that is called for the pod; none where they may not be read."""
+    space = pod["metadata"]["namespace"]
+    try:
+        found = cluster.list(*_HOOKS).items
+        namespace = labelled_namespace(cluster.get(Ref("v1", "Namespace", "", space)), space)
+    except ApiError:
+        return ()
+    called = [hook for hook in webhooks(found) if hook.intercepts(pod, namespace, "pods")]
+    others = [hook for hook in called if not hook.name.endswith(_OF_GANGS)]
+    return tuple(dict.fromkeys(hook.owner for hook in others or called))
+
+
+def changed(sent: Object, stored: Object) -> tuple[str, ...]:
+    """What was added to a pod, or changed, of what schedulers look at. More tolerations keep no pod from a node."""
+    return tuple(_changed(sent["spec"], stored["spec"]))
+
+
+def _changed(sent: Mapping[str, Any], stored: Mapping[str, Any]) -> Iterator[str]:
+    if "schedulerName" in sent and stored.get("schedulerName") != sent["schedulerName"]:
+        yield f"schedulerName {stored.get('schedulerName')} in place of {sent['schedulerName']}"
+    asked = sent.get("nodeSelector") or {}
+    for key, value in (stored.get("nodeSelector") or {}).items():
+        if asked.get(key) != value:
+            yield f"nodeSelector {key}={value}"
+    for key in _WHOLE:
+        if stored.get(key) and stored[key] != sent.get(key):
+            yield f"{key}, which it did not have" if not sent.get(key) else f"another {key}"
+    kept = [item.get("key") for item in stored.get("tolerations") or ()]
+    for item in sent.get("tolerations") or ():
+        if item.get("key") not in kept:
+            yield f"no toleration of {item.get('key')} any more"
+    yield from _requested(sent, stored)
+
+
+def _requested(sent: Mapping[str, Any], stored: Mapping[str, Any]) -> Iterator[str]:
+    """Requests that were added, by containers of others too; a container without requests keeps no pod from a node."""
+    kinds = ("containers", "initContainers")
+    own = {item["name"]: item for kind in kinds for item in sent.get(kind) or ()}
+    for item in (item for kind in kinds for item in stored.get(kind) or ()):
+        requests = (item.get("resources") or {}).get("requests") or {}
+        if more := _other(own.get(item["name"], {}), requests):
+            of = "" if item["name"] in own else ", which it did not have"
+            yield f"{_REQUESTS} {_amounts(more)} by container {item['name']}{of}"
+
+
+def _other(sent: Mapping[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Requests that are not those that were sent; a limit counts as its request."""
+    resources = sent.get("resources") or {}
+    asked = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
+    return {key: amount for key, amount in stored.items() if str(asked.get(key)) != str(amount)}
+
+
+def _amounts(requests: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key} {amount}" for key, amount in sorted(requests.items()))

@@ -1,0 +1,67 @@
+"""What admission changes of a pod, and whether that may keep it from a node."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.cluster.admission.alterations import Alteration, changed
+from kubeflow_volcano.cluster.objects import Object
+
+REQUESTS = {"cpu": "0", "memory": "16Mi"}
+POD: Object = {
+    "metadata": {"name": "a", "namespace": "lab"},
+    "spec": {
+        "schedulerName": "volcano",
+        "tolerations": [{"key": "gpu", "operator": "Exists"}],
+        "containers": [{"name": "probe", "resources": {"requests": REQUESTS, "limits": {"cpu": "10m"}}}],
+    },
+}
+
+
+def stored(**spec: Any) -> Object:
+    """The pod as an API server without webhooks stores it, with more."""
+    found = copy.deepcopy(POD)
+    found["spec"]["tolerations"].append({"key": "node.kubernetes.io/not-ready", "operator": "Exists"})
+    found["spec"] |= {"priority": 0, "dnsPolicy": "ClusterFirst", "volumes": []} | spec
+    return found
+
+
+def beside(name: str, **resources: Any) -> list[Object]:
+    return [*POD["spec"]["containers"], {"name": name, "resources": resources}]
+
+
+def test_defaults_and_containers_without_requests_keep_no_pod_from_a_node() -> None:
+    assert changed(POD, stored()) == ()
+    assert changed(POD, stored(containers=beside("agent"))) == ()
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ({"nodeSelector": {"disk": "ssd"}}, "nodeSelector disk=ssd"),
+        ({"schedulerName": "other"}, "schedulerName other in place of volcano"),
+        ({"affinity": {"nodeAffinity": {}}}, "affinity, which it did not have"),
+        ({"schedulingGates": [{"name": "a"}]}, "schedulingGates, which it did not have"),
+        ({"tolerations": []}, "no toleration of gpu any more"),
+        (
+            {"containers": beside("agent", requests={"cpu": "2"})},
+            "requests of cpu 2 by container agent, which it did not have",
+        ),
+        (
+            {"containers": [{"name": "probe", "resources": {"requests": {**REQUESTS, "cpu": "4"}}}]},
+            "requests of cpu 4 by container probe",
+        ),
+    ],
+)
+def test_what_decides_about_a_node_is_named(spec: dict[str, Any], told: str) -> None:
+    assert changed(POD, stored(**spec)) == (told,)
+
+
+def test_more_requests_are_why_where_the_scheduler_says_that_something_is_short() -> None:
+    more, chosen = Alteration(("requests of cpu 2 by container a",)), Alteration(("nodeSelector disk=ssd",))
+    assert more.explains("0/3 nodes are available: 3 Insufficient cpu.")
+    assert not more.explains("0/3 nodes are available: 3 node(s) had untolerated taint.")
+    assert chosen.explains("0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector.")
