@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import State, assess, assess_pod
-from kubeflow_volcano.text import counted
+from kubeflow_volcano.text import counted, few
 from kubeflow_volcano.validators.core.facts import Facts, Read
 from kubeflow_volcano.validators.core.outcome import Cause, Status
 from kubeflow_volcano.validators.core.resources import ENDPOINT_SLICES, PODS, SERVICES
@@ -119,7 +119,7 @@ def _pods_of(facts: Facts) -> Mapping[str, tuple[Object, ...]]:
 @lru_cache(maxsize=4)
 def issues(facts: Facts) -> tuple[Issue, ...]:
     """Every Service with a port without a ready endpoint, by name."""
-    issues = ((item, _issue(item, facts)) for item in with_selector(facts))
+    issues = ((item, issue) for item in with_selector(facts) for issue in (_issue(item, facts), _pending(item, facts)))
     owned = (as_owned(issue, item, facts) for item, issue in issues if issue)
     return tuple(sorted(owned, key=lambda item: item.ref))
 
@@ -148,13 +148,34 @@ def _issue(service: Object, facts: Facts) -> Issue | None:
     return Issue("C9", Status.FAIL, ref, "NoReadyPod", text, "see why its pods are not ready.", behind(service, facts))
 
 
+def _pending(service: Object, facts: Facts) -> Issue | None:
+    """A Service of type LoadBalancer that has waited for its address for a while."""
+    status = service.get("status", {}).get("loadBalancer") or {}
+    if service["spec"].get("type") != "LoadBalancer" or status.get("ingress") or service["spec"].get("externalIPs"):
+        return None
+    since = age(service, facts)
+    if since < facts.timing.grace_seconds or "deletionTimestamp" in service["metadata"]:
+        return None
+    ref, wanted = Ref.of(service), service["spec"].get("loadBalancerClass") or ""
+    return Issue(
+        "C9",
+        Status.WARN,
+        ref,
+        "NoAddress",
+        f"{ref} is of type LoadBalancer, and nothing has given it an address in {since:.0f} s: EXTERNAL-IP is pending. "
+        f"No load balancer{f' of class {wanted}' if wanted else ''} serves it.",
+        "install a load balancer for the cluster, such as MetalLB or that of the cloud, or see its controller; or "
+        "publish the Service by node ports (kubeflow_access: node-port).",
+    )
+
+
 def _without_pods(service: Object, ref: Ref, facts: Facts) -> Issue | None:
     """A Service that selects no pod; expected if its workload is scaled to zero or its owner deletes it."""
     ours = ref.namespace in facts.expectations.namespaces
     templates = [item for item in _workloads(ref.namespace, facts) if _selects(service, item["spec"]["template"])]
     because = behind(service, facts) if templates else _absent(ref.namespace, facts)
     if templates and not because and all(assess(item).state is State.SKIP for item in templates):
-        return None
+        return _without_name_server(service, ref, facts) if is_of_dns(service) else None
     if not ours and (service["metadata"].get("ownerReferences") or because):
         return None
     selector = ",".join(f"{key}={value}" for key, value in service["spec"]["selector"].items())
@@ -163,6 +184,23 @@ def _without_pods(service: Object, ref: Ref, facts: Facts) -> Issue | None:
     if templates:
         todo = f"see why {Ref.of(templates[0])} has no pod."
     return Issue("C9", Status.FAIL if ours else Status.WARN, ref, "NoPod", text, todo, because)
+
+
+def is_of_dns(service: Object) -> bool:
+    """Whether it is the Service of the cluster's DNS, by the label that addons of all distributions have."""
+    return (service["metadata"].get("labels") or {}).get("k8s-app") == "kube-dns"
+
+
+def _without_name_server(service: Object, ref: Ref, facts: Facts) -> Issue:
+    """The cluster's DNS is scaled to zero: no state that is meant."""
+    off = scaled_to_zero(service, facts)
+    text = f"{ref} has no endpoint: {few([str(item) for item in off])} is scaled to 0 replicas, so no pod finds names."
+    return Issue("C9", Status.FAIL, ref, "ScaledToZero", text, "scale it up.", ("E1",), changes=scale_up(off))
+
+
+def scale_up(off: Sequence[Ref]) -> tuple[str, ...]:
+    """Commands that give each of these workloads pods again."""
+    return tuple(f"kubectl scale -n {item.namespace} {item.kind.lower()}/{item.name} --replicas=2" for item in off)
 
 
 def _workloads(namespace: str, facts: Facts) -> Iterator[Object]:

@@ -16,15 +16,12 @@ from kubeflow_volcano.validators.subjects import services
 READS = services.READS
 """What `outage` reads."""
 
-_LABEL = ("k8s-app", "kube-dns")
-"""Of the Service in every distribution that follows Kubernetes' addon (cluster/addons/dns)."""
-
 
 def name_service(server: str, facts: Facts) -> Object | None:
     """The Service whose address the server has, else the one of the cluster's DNS; None if there is neither."""
     every = facts.all(SERVICES)
     exact = (item for item in every if server in _addresses(item))
-    labelled = (item for item in every if (item["metadata"].get("labels") or {}).get(_LABEL[0]) == _LABEL[1])
+    labelled = (item for item in every if services.is_of_dns(item))
     return next(exact, None) or next(labelled, None)
 
 
@@ -61,9 +58,7 @@ def outage(server: str, facts: Facts, observed: Mapping[str, Any]) -> Outcome | 
             observed=observed,
             objects=(ref, *off),
             todo="scale it up.",
-            changes=tuple(
-                f"kubectl scale -n {item.namespace} {item.kind.lower()}/{item.name} --replicas=2" for item in off
-            ),
+            changes=services.scale_up(off),
         )
     return failed(
         "NoReadyPod",

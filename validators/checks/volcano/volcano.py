@@ -18,7 +18,7 @@ from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.catalog.images.names import version_tag
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.validators.checks.volcano import second
+from kubeflow_volcano.validators.checks.volcano import node_groups, second
 from kubeflow_volcano.validators.core.check import check
 from kubeflow_volcano.validators.core.consequences import NOT_NEEDED
 from kubeflow_volcano.validators.core.facts import Facts
@@ -26,6 +26,7 @@ from kubeflow_volcano.validators.core.outcome import (
     CannotJudgeError,
     Outcome,
     Severity,
+    Status,
     failed,
     passed,
     skipped,
@@ -69,14 +70,20 @@ def components(facts: Facts) -> Outcome:
     return verdict(issues, expected, claim=claim, expected=f"every Deployment available{job}")
 
 
-@check("F3", "queue-open", severity=Severity.BLOCKER, reads=(*crds.READS, QUEUES))
+@check(
+    "F3",
+    "queue-open",
+    severity=Severity.BLOCKER,
+    reads=(*crds.READS, QUEUES, *node_groups.READS),
+)
 def queue_open(facts: Facts) -> Outcome:
     """Queue default exists, is Open and has room.
 
     A closed Queue accepts no new jobs, and a missing one looks exactly like a scheduler that is down: pods wait without
     any condition. The scheduler creates the Queue at its start; open a closed one with the command below. A capability
     of 0 is no limit for cpu, memory and pods; of another resource, such as GPUs, it is a warning, as jobs that request
-    none of it run.
+    none of it run. Where plugin nodegroup is on, a queue needs nodes of the groups in its affinity; where it is off,
+    nothing reads that affinity.
     """
     crds.demand_gang_kinds(facts)
     _demand_volcano(facts, "has no queues")
@@ -118,6 +125,9 @@ def queue_open(facts: Facts) -> Outcome:
             todo="correct or remove spec.capability of the queue.",
             changes=_without(empty),
         )
+    misplaced = node_groups.misplaced(facts)
+    if misplaced and misplaced.status is Status.FAIL:
+        return misplaced
     if barred := [(name, key) for name, queue in present.items() for key in _unusable_resources(queue)]:
         return warned(
             "NoCapability",
@@ -127,7 +137,7 @@ def queue_open(facts: Facts) -> Outcome:
             todo="raise or remove spec.capability of the queue, unless it is meant so.",
             changes=_without(barred),
         )
-    return passed(f"{' and '.join(present)} are open.", objects=refs, observed=states)
+    return misplaced or passed(f"{' and '.join(present)} are open.", objects=refs, observed=states)
 
 
 def _of_queues(found: Iterable[tuple[str, str]]) -> str:

@@ -121,7 +121,8 @@ def services_backed(facts: Facts) -> Outcome:
     """Every Service with a selector has a ready endpoint on each of its ports.
 
     A Service that selects no pod, or whose targetPort no container listens on, refuses every connection while its pods
-    are ready. Compare its selector with the labels of the pods, and its targetPort with their ports.
+    are ready. Compare its selector with the labels of the pods, and its targetPort with their ports. The Service of the
+    cluster's DNS must not be scaled to zero. A Service of type LoadBalancer that gets no address is a warning.
     """
     looked_at = [Ref.of(item) for item in services.with_selector(facts)]
     claim = f"{len(looked_at)} Services are backed, or belong to what is scaled to zero or has ended."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -145,6 +146,52 @@ def test_a_closed_queue_is_opened_so_that_it_can_be_closed_again(version: str, s
             "OpenQueue",
             closed["metadata"]["uid"],
         )
+
+
+def grouped(
+    *queues: Object, groups: Sequence[str] = (), plugin: str = ", {name: nodegroup}", image: str = ""
+) -> Outcome:
+    """F3 with a plugin beside capacity, and a node for each group, of no group where it is empty."""
+    labels = [{"volcano.sh/nodegroup-name": name} if name else {} for name in groups]
+    nodes = [obj("Node", f"n{number}", metadata={"labels": item}) for number, item in enumerate(labels)]
+    text = GOOD.replace("{name: capacity}", f"{{name: capacity}}{plugin}")
+    started = scheduler(image=f"volcanosh/vc-scheduler:v{image or '1.10.0'}")
+    config = obj("ConfigMap", "volcano-system/volcano-scheduler-configmap", data={"volcano-scheduler.conf": text})
+    return volcano.queue_open(with_volcano(*queues, *nodes, started, config))
+
+
+def bound(name: str, *groups: str, kind: str = "nodeGroupAffinity", **spec: Any) -> Object:
+    return queue(name, affinity={kind: {"requiredDuringSchedulingIgnoredDuringExecution": list(groups)}}, **spec)
+
+
+@pytest.mark.parametrize(
+    ("queues", "groups", "image", "status", "names"),
+    [
+        ([bound("default", "a100")], ["", "t4"], "", Status.FAIL, ["default"]),
+        ([bound("default", "a100")], ["", "a100"], "", Status.PASS, ["default"]),
+        ([bound("default", "t4"), bound("team", "a100")], ["t4"], "", Status.WARN, ["team"]),
+        ([queue()], ["t4"], "", Status.WARN, ["default"]),
+        ([bound("default", "t4"), queue("team", parent="default")], ["t4"], "1.10.0", Status.WARN, ["team"]),
+        ([bound("default", "t4"), queue("team", parent="default")], ["t4"], "1.15.1", Status.PASS, ["default"]),
+    ],
+)
+def test_plugin_nodegroup_asks_for_nodes_of_the_groups_of_queues(
+    queues: list[Object], groups: list[str], image: str, status: Status, names: list[str]
+) -> None:
+    outcome = grouped(*queues, groups=groups, image=image)
+    assert (outcome.status, [item.name for item in outcome.objects]) == (status, names)
+    assert outcome.reason == ("AsClaimed" if status is Status.PASS else "NoNodeOfGroup")
+
+
+def test_without_strict_a_queue_without_affinity_gets_nodes_without_a_group() -> None:
+    lenient = ", {name: nodegroup, arguments: {strict: false}}"
+    assert grouped(queue(), groups=[""], plugin=lenient, image="1.15.1").status is Status.PASS
+    assert grouped(bound("default", "a"), groups=[""], plugin=lenient, image="1.15.1").status is Status.FAIL
+
+
+def test_the_affinity_of_a_queue_that_no_plugin_reads_is_a_warning() -> None:
+    outcome = grouped(bound("default", "a100"), groups=["t4"], plugin="")
+    assert (outcome.status, outcome.reason) == (Status.WARN, "AffinityNotRead")
 
 
 def test_a_queue_that_no_scheduler_has_made_follows_the_scheduler() -> None:

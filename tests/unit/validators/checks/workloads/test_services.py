@@ -54,6 +54,32 @@ def test_a_service_with_a_ready_endpoint_on_each_port_passes() -> None:
     assert (outcome.status, [item.name for item in outcome.objects]) == (Status.PASS, ["a"])
 
 
+def test_a_load_balancer_that_gives_no_address_is_a_warning_and_no_failure() -> None:
+    waits = service()
+    waits["spec"]["type"] = "LoadBalancer"
+    outcome = checks.services_backed(facts(waits, endpoints(), ready_pod()))
+    assert (outcome.status, outcome.reason) == (Status.WARN, "NoAddress")
+    for more in ({"spec": {**waits["spec"], "externalIPs": ["192.0.2.1"]}}, {"metadata": young(waits)}):
+        assert checks.services_backed(facts({**waits, **more}, endpoints(), ready_pod())).status is Status.PASS
+    served = {**waits, "status": {"loadBalancer": {"ingress": [{"hostname": "lb.example.com"}]}}}
+    assert checks.services_backed(facts(served, endpoints(), ready_pod())).status is Status.PASS
+
+
+def young(item: Object) -> Object:
+    return {**item["metadata"], "creationTimestamp": instant(1)}
+
+
+def test_the_name_servers_of_the_cluster_are_not_meant_to_be_scaled_to_zero() -> None:
+    labels = {"k8s-app": "kube-dns"}
+    off = deployment("kube-system/coredns", replicas=0)
+    quiet = service("kube-system/kube-dns", selector={"app": "coredns"})
+    assert checks.services_backed(facts(quiet, off)).status is Status.PASS
+    quiet["metadata"]["labels"] = labels
+    outcome = checks.services_backed(facts(quiet, off))
+    assert (outcome.status, outcome.reason, outcome.because) == (Status.FAIL, "ScaledToZero", ("E1",))
+    assert outcome.changes == ("kubectl scale -n kube-system deployment/coredns --replicas=2",)
+
+
 def test_an_endpoint_that_says_nothing_of_its_readiness_counts() -> None:
     assert checks.services_backed(facts(service(), endpoints(ready=None))).status is Status.PASS
 
