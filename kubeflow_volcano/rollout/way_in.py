@@ -2,46 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import ssl
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
+from functools import partial
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from urllib.parse import urlsplit
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object
-from kubeflow_volcano.rollout.access.gateway import NAMESPACE, SERVICE
+from kubeflow_volcano.rollout.access.gateway import INGRESS, NAMESPACE, SERVICE
 from kubeflow_volcano.rollout.account.stored import kept_password, kubectl, reading_command
-from kubeflow_volcano.rollout.settings.access import GATEWAY
+from kubeflow_volcano.rollout.settings.access import GATEWAY, AccessSettings
 from kubeflow_volcano.rollout.settings.people.connectors import public_issuer, redirect_uri
 from kubeflow_volcano.rollout.settings.people.profiles import queue_advice
 from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.text import few
 
 _LOCAL_PORT = 8080
+_SECONDS = 5.0
 _DEFAULTS = {"http": 80, "https": 443}
 
 
-def way_in(cluster: Cluster, settings: Settings) -> tuple[str, ...]:
+def way_in(cluster: Cluster, settings: Settings, ask: Callable[[str], str] | None = None) -> tuple[str, ...]:
     """Lines for a person: where to sign in, as whom, and the command that reads the password.
+
+    The address is asked by `ask`, which returns why it does not answer: a run ends with an address that it has reached,
+    or says that it has not.
 
     Nothing of these where this inventory installs no gateway. Last comes what people have to know about queues. A
     cluster that does not answer any more is no failure of the run.
     """
     try:
-        return tuple(_lines(cluster, settings))
+        return tuple(_lines(cluster, settings, ask or answer))
     except ApiError as error:
         return (f"address: not known, as the API server answered {error}",)
 
 
-def _lines(cluster: Cluster, settings: Settings) -> Iterator[str]:
+def _lines(cluster: Cluster, settings: Settings, ask: Callable[[str], str]) -> Iterator[str]:
     chosen = {part.name for part in settings.components}
     if GATEWAY in chosen:
-        yield from _sign_in(cluster, settings, chosen)
+        yield from _sign_in(cluster, settings, chosen, ask)
     yield from (
         f"queues of teams: {text}"
         for text in queue_advice(settings.profiles, settings.volcano.version, settings.existing)
     )
 
 
-def _sign_in(cluster: Cluster, settings: Settings, chosen: Collection[str]) -> Iterator[str]:
-    yield from _address(cluster, settings)
+def _sign_in(cluster: Cluster, settings: Settings, chosen: Collection[str], ask: Callable[[str], str]) -> Iterator[str]:
+    yield from _address(cluster, settings, ask)
     for item in settings.connectors:
         yield f"sign-in: also through {item.name} ({item.type})"
     if public_issuer(settings.connectors, settings.access):
@@ -58,7 +68,7 @@ def _sign_in(cluster: Cluster, settings: Settings, chosen: Collection[str]) -> I
             yield f"users of kubeflow_users: {', '.join(item.email for item in settings.users)}"
 
 
-def _address(cluster: Cluster, settings: Settings) -> Iterator[str]:
+def _address(cluster: Cluster, settings: Settings, ask: Callable[[str], str]) -> Iterator[str]:
     access = settings.access
     scheme = "https" if access.encrypted else "http"
     if not access.published:
@@ -75,9 +85,48 @@ def _address(cluster: Cluster, settings: Settings) -> Iterator[str]:
         yield "address: none yet; the load balancer has assigned none. This shows it (EXTERNAL-IP):"
         yield f"  {_kubectl(settings)} -n {NAMESPACE} get service {SERVICE.name}"
         return
-    yield f"address: {scheme}://{f'[{host}]' if ':' in host else host}{port}/"
+    url = f"{scheme}://{f'[{host}]' if ':' in host else host}{port}/"
+    yield f"address: {url}"
+    if error := ask(url):
+        yield f"  not reached from this machine: {error}"
+        with suppress(ApiError):  # the address itself is known
+            yield from [f"  {text}" for text in _obstacles(cluster, access, live)]
     if access.tls == "self-signed":
         yield "  the certificate signs itself: browsers warn until they trust it (docs/access.md)"
+
+
+def _obstacles(cluster: Cluster, access: AccessSettings, service: Object) -> Iterator[str]:
+    """What the cluster's objects say about an address that does not answer."""
+    if access.mode == "ingress":
+        live = cluster.get(INGRESS)
+        if live and not _assigned(live):
+            yield (
+                f"{INGRESS} has no address: no controller serves class {access.ingress_class}, or it publishes none. "
+                "kubectl get ingressclass names its controller; see that it runs"
+            )
+    elif access.mode == "load-balancer" and not _assigned(service):
+        yield f"{SERVICE} has no address: no load balancer serves it (MetalLB or the cloud's), or use node-port"
+    elif access.mode == "node-port" and access.address:
+        nodes = cluster.list("v1", "Node").items
+        known = [item["address"] for node in nodes for item in node.get("status", {}).get("addresses") or ()]
+        if access.host not in known:
+            yield f"kubeflow_host {access.host} is the address of no node; there are {few(known)}"
+
+
+def answer(url: str) -> str:
+    """Why nothing answers at the address; empty where something does, whatever it says."""
+    parts = urlsplit(url)
+    secure = ssl._create_unverified_context()  # noqa: S323, SLF001  it is asked whether anybody is there
+    make = partial(HTTPSConnection, context=secure) if parts.scheme == "https" else HTTPConnection
+    connection = make(parts.hostname or "", parts.port, timeout=_SECONDS)
+    try:
+        connection.request("HEAD", "/")
+        connection.getresponse()
+    except (OSError, HTTPException) as error:
+        return str(error) or type(error).__name__
+    finally:
+        connection.close()
+    return ""
 
 
 def _node_port(service: Object, number: int) -> str:

@@ -19,6 +19,7 @@ SELF_SIGNING = "kubeflow-gateway-self-signed"
 """Issuer of the certificate with `kubeflow_tls: self-signed`. Own, as not every release has one in each selection."""
 
 _NAME = "kubeflow-gateway"
+INGRESS = Ref("networking.k8s.io/v1", "Ingress", NAMESPACE, _NAME)
 _LONGEST_COMMON_NAME = 64
 """RFC 5280, ub-common-name."""
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.rollout.access.requirements import unmet_access
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
-from kubeflow_volcano.rollout.way_in import way_in
+from kubeflow_volcano.rollout.way_in import answer, way_in
 
 PASSWORD = "only-for-tests"  # noqa: S105  of no cluster
 GATEWAY = "kubeflow-istio-resources"
@@ -63,6 +65,15 @@ def secret(name: str, namespace: str, **texts: str) -> Object:
 def service(kind: str = "ClusterIP", name: str = "istio-ingressgateway", **status: Any) -> Object:
     ports = [{"port": 80, "nodePort": 31080}, {"port": 443, "nodePort": 31443}]
     return named("Service", name, "istio-system", spec={"type": kind, "ports": ports}, status=status)
+
+
+def node(address: str) -> Object:
+    return named("Node", f"n-{address}", status={"addresses": [{"type": "InternalIP", "address": address}]})
+
+
+def ingress(*addresses: str) -> Object:
+    status = {"loadBalancer": {"ingress": [{"ip": item} for item in addresses]}}
+    return named("Ingress", "kubeflow-gateway", "istio-system", "networking.k8s.io/v1", status=status)
 
 
 def settings(**variables: Any) -> Settings:
@@ -133,9 +144,41 @@ def test_roles_without_the_gateway_do_not_ask() -> None:
 )
 def test_a_run_ends_with_the_address(variables: dict[str, Any], live: Object, address: str) -> None:
     cluster: Any = Cluster(live)
-    lines = way_in(cluster, settings(**variables))
+    lines = way_in(cluster, settings(**variables), lambda _: "")
     assert lines[0] == f"address: {address}"
     assert "user: user@example.com" in lines
+
+
+@pytest.mark.parametrize(
+    ("variables", "objects", "told"),
+    [
+        (NODE_PORT, [service("NodePort"), node("192.0.2.1")], "is the address of no node; there are 192.0.2.1"),
+        (NODE_PORT, [service("NodePort"), node("192.0.2.7")], ""),
+        (ISSUER, [service("LoadBalancer")], "no load balancer serves it"),
+        (ISSUER, [service("LoadBalancer", loadBalancer={"ingress": [{"ip": "203.0.113.9"}]})], ""),
+        (INGRESS, [service(), ingress()], "no controller serves class"),
+        (INGRESS, [service(), ingress("203.0.113.9")], ""),
+    ],
+)
+def test_an_address_that_does_not_answer_is_said_to_and_why(
+    variables: dict[str, Any], objects: list[Object], told: str
+) -> None:
+    cluster: Any = Cluster(*objects)
+    lines = way_in(cluster, settings(**variables), lambda _: "timed out")
+    assert lines[1] == "  not reached from this machine: timed out"
+    why = lines[2] if not lines[2].startswith(("user:", "  the certificate", "  redirect")) else ""
+    assert told in why
+    assert bool(why) == bool(told)
+
+
+def test_an_address_answers_whatever_it_says_and_nobody_there_is_told() -> None:
+    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
+        port = server.server_address[1]
+        thread = Thread(target=server.handle_request)
+        thread.start()
+        assert answer(f"http://127.0.0.1:{port}/") == ""
+        thread.join()
+    assert "refused" in answer(f"http://127.0.0.1:{port}/").lower()
 
 
 def test_it_ends_with_the_command_that_reads_a_random_password_and_never_with_the_password() -> None:
