@@ -127,27 +127,31 @@ def _without_trouble(facts: Facts, kinds: tuple[str, ...], reason: str, expected
     return _answered(facts, expected)
 
 
-def _troubles(facts: Facts, kinds: tuple[str, ...]) -> dict[str, list[str]]:
+_Troubles = dict[tuple[str, str], list[str]]
+"""Hosts by what is wrong with them, and by what to do about it where its message is known."""
+
+
+def _troubles(facts: Facts, kinds: tuple[str, ...]) -> _Troubles:
     """Each reason with its hosts: explained where its message is known, else in Ansible's words."""
-    troubles: dict[str, list[str]] = {}
+    troubles: _Troubles = {}
     for host in inventory_of(facts).hosts:
         if host.trouble and host.trouble.kind in kinds:
-            understood = trouble(host.trouble.message, reached=False)
-            message = understood.found if understood else host.trouble.message
-            troubles.setdefault(message.rstrip("."), []).append(host.name)
+            known = trouble(host.trouble.message, reached=False)
+            reason = (known.found, known.todo) if known else (host.trouble.message, "")
+            troubles.setdefault((reason[0].rstrip("."), reason[1]), []).append(host.name)
     return troubles
 
 
-def _broken(broken: dict[str, list[str]], reason: str, expected: str, todo: str) -> Outcome:
+def _broken(broken: _Troubles, reason: str, expected: str, todo: str) -> Outcome:
     names = [name for hosts in broken.values() for name in hosts]
-    reasons = [f"{few(hosts)}: {message}" for message, hosts in broken.items()]
+    reasons = [f"{few(hosts)}: {message}" for (message, _), hosts in broken.items()]
     return failed(
         reason,
         few(reasons, _MOST_REASONS, "; ", "reason") + ".",
         expected=expected,
-        observed={"findings": [{"hosts": hosts, "found": message} for message, hosts in broken.items()]},
+        observed={"findings": [{"hosts": hosts, "found": message} for (message, _), hosts in broken.items()]},
         objects=[host_ref(name) for name in names],
-        todo=todo,
+        todo=" ".join(dict.fromkeys(own or todo for _, own in broken)),
         commands=[f"ansible {','.join(names[:_MOST_HOSTS])} -m ping"],
     )
 

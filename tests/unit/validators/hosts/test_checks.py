@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.catalog.data import load
+from kubeflow_volcano.catalog.symptoms.read import recognise
 from kubeflow_volcano.validators.core.check import Check
 from kubeflow_volcano.validators.core.facts import Facts, Unread
 from kubeflow_volcano.validators.core.inventory import Mirrored
@@ -435,3 +436,16 @@ def test_the_readme_of_the_role_lists_every_check() -> None:
     readme = (ROOT / "roles/preflight/README.md").read_text("utf-8")
     rows = [f"| {item.id} | {item.slug} | {item.severity} | {item.title}. |" for item in CHECKS]
     assert "\n".join(rows) in readme
+
+
+def test_a_host_that_is_not_reached_gets_the_remedy_of_its_own_message() -> None:
+    denied = "Failed to connect to the host via ssh: ops@192.0.2.1: Permission denied (publickey,password)."
+    strange = "something that no table has"
+    lost = [broken("a", "reach", denied), broken("b", "module", strange)]
+    outcome = judged("P1", facts(*lost))
+    known = recognise(denied, "ssh")
+    assert known is not None
+    assert (outcome.status, outcome.reason) == (Status.FAIL, "NotReached")
+    assert known.todo in outcome.todo
+    assert "check that the host is up" in outcome.todo
+    assert judged("P1", facts(*lost[:1])).todo == known.todo
