@@ -752,6 +752,13 @@ LONG = (
         scaled_down(COREDNS),
     ),
     Remedy(
+        "a Service of name servers that are scaled to zero",
+        "validators/subjects/services.py:_without_name_server:C9",
+        "C9",
+        "ScaledToZero",
+        scaled_down(COREDNS),
+    ),
+    Remedy(
         "a certificate that the operator makes",
         "validators/subjects/renewal.py:certificate",
         "B3",
@@ -1022,7 +1029,10 @@ _HOSTS = "changes the machine of the tests"
 _TRAINER = "needs Trainer, which no rehearsal with a real operator has; unit tests apply the patch and judge the result"
 _OLD_OPERATOR = "needs training operator 1.5; its command is that of 'a job that was refused often'"
 
+_EVICTION = "done literally by tests/integration/test_explain_eviction.py, which sees the job start"
 UNTRIED = {
+    "validators/explain/scheduling/preemption.py:preemption:LowerPriorityHolds": _EVICTION,
+    "validators/explain/scheduling/reclaim.py:reclaim:ShareHeldByOthers": _EVICTION,
     "validators/checks/storage/classes.py:_turned_off:D2": "needs a storage driver of another vendor; its command is "
     "that of 'a program that is scaled to zero'",
     "validators/checks/gang/steps.py:released:GangNotReleased": "a scheduler that stops between two steps of one "

@@ -30,10 +30,12 @@ from kubeflow_volcano.validators.explain.creation.trainjobs import jobset, runti
 from kubeflow_volcano.validators.explain.model import Explanation, Finding, Situation, State, finding
 from kubeflow_volcano.validators.explain.placement.claims import claims
 from kubeflow_volcano.validators.explain.placement.room import room
+from kubeflow_volcano.validators.explain.scheduling.attachments import attachments
 from kubeflow_volcano.validators.explain.scheduling.best_effort import best_effort, ran_in_part
 from kubeflow_volcano.validators.explain.scheduling.overcommit import overcommit
 from kubeflow_volcano.validators.explain.scheduling.preemption import preemption
 from kubeflow_volcano.validators.explain.scheduling.queues import queue
+from kubeflow_volcano.validators.explain.scheduling.reclaim import reclaim
 from kubeflow_volcano.validators.explain.scheduling.schedulers import gates, scheduler
 from kubeflow_volcano.validators.explain.scheduling.shares import guarantees, share
 from kubeflow_volcano.validators.subjects.gang.leases import abandoned
@@ -61,9 +63,11 @@ STAGES: tuple[Callable[[Situation], Iterator[Finding]], ...] = (
     gates,
     # Is there a node for each, and room for all of them?
     claims,
+    attachments,
     room,
     # Does Volcano give that room to this gang?
     preemption,
+    reclaim,
     guarantees,
     overcommit,
     share,
@@ -73,7 +77,9 @@ STAGES: tuple[Callable[[Situation], Iterator[Finding]], ...] = (
 )
 """Causes come before their consequences."""
 
-_OF_VOLCANO = frozenset({podgroup, queue, scheduler, preemption, guarantees, overcommit, share, best_effort})
+_OF_VOLCANO = frozenset(
+    {podgroup, queue, scheduler, attachments, preemption, reclaim, guarantees, overcommit, share, best_effort}
+)
 _OF_SCHEDULER_PLUGINS = frozenset({coscheduling})
 
 _YOUNG_SECONDS = 15.0

@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, has_ended
 from kubeflow_volcano.cluster.pods.quantities import Amounts, amounts, pod_requests, readable, total
+from kubeflow_volcano.text import few
 from kubeflow_volcano.validators.explain.model import Finding, Role, Situation, finding
 
 _QUOTAS = "resourcequotas"
 LIMIT_RANGES = "limitranges"
+_MOST_HOLDERS = 4
+_Held = list[tuple[Object, Amounts]]
 Defaults = tuple[Mapping[str, str], Mapping[str, str]]
 """Requests and limits of containers that set none."""
 _MUST_BE_SET = frozenset({"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"})
@@ -36,7 +39,7 @@ def quotas(situation: Situation) -> Iterator[Finding]:
             if name in hard and used.get(name, Decimal(0)) + amount > hard[name]
         }
         if over:
-            yield _over(Ref.of(item), over, hard, used)
+            yield _over(Ref.of(item), over, hard, used, situation)
         if unset := _unset(missing, _defaults(situation), hard):
             yield finding(
                 "QuotaNeedsRequests",
@@ -53,10 +56,10 @@ def exhausted_quotas(situation: Situation, name: str) -> Iterator[Finding]:
     for item in situation.facts.all(_QUOTAS):
         hard, used = amounts(item.get("status", {}).get("hard")), amounts(item.get("status", {}).get("used"))
         if name in hard and used.get(name, Decimal(0)) + 1 > hard[name]:
-            yield _over(Ref.of(item), {name: Decimal(1)}, hard, used)
+            yield _over(Ref.of(item), {name: Decimal(1)}, hard, used, situation)
 
 
-def _over(ref: Ref, over: Amounts, hard: Amounts, used: Amounts) -> Finding:
+def _over(ref: Ref, over: Amounts, hard: Amounts, used: Amounts, situation: Situation) -> Finding:
     def shown(name: str, amount: Decimal) -> str:
         return readable(name.removeprefix("requests.").removeprefix("limits."), amount)
 
@@ -65,8 +68,16 @@ def _over(ref: Ref, over: Amounts, hard: Amounts, used: Amounts) -> Finding:
         f"{shown(name, hard[name])} used"
         for name, amount in over.items()
     )
-    never = [name for name, amount in over.items() if amount > hard[name]]
-    less = f"request less {', '.join(never)}" if never else "wait until other pods end"
+    mine, others = _holders(over, situation)
+    own = total(held for _, held in mine)
+    never = [name for name, amount in over.items() if amount + own.get(name, Decimal(0)) > hard[name]]
+    idle = [pod for pod, _ in others if not pod["spec"].get("nodeName")]
+    if never:
+        less = f"request less {', '.join(never)}"
+    elif idle:
+        less = f"delete what holds it and waits for a node itself ({few([_title(pod) for pod in idle], _MOST_HOLDERS)})"
+    else:
+        less = "wait until other pods end"
     return finding(
         "QuotaTooSmall",
         f"{ref} has no room for what is still to be created: {numbers}.",
@@ -74,7 +85,41 @@ def _over(ref: Ref, over: Amounts, hard: Amounts, used: Amounts) -> Finding:
         todo=f"{less}, or raise the quota.",
         objects=[ref],
         commands=[f"kubectl -n {ref.namespace} describe resourcequota {ref.name}"],
+        details=[
+            f"{_title(pod)} holds {', '.join(f'{shown(name, amount)} {name}' for name, amount in held.items())}"
+            f"{'' if pod['spec'].get('nodeName') else ' and has no node'}"
+            for pod, held in [*others, *mine][:_MOST_HOLDERS]
+        ],
     )
+
+
+def _holders(names: Iterable[str], situation: Situation) -> tuple[_Held, _Held]:
+    """The job's own pods and those of others that a quota counts for one of the names, the largest first."""
+    own = {pod["metadata"]["uid"] for pod in situation.pods}
+    found: tuple[_Held, _Held] = ([], [])
+    for pod in situation.facts.objects.get("pods", ()):
+        if pod["metadata"].get("namespace") == situation.job.ref.namespace and not has_ended(pod):
+            counted = _counted(pod["spec"])
+            if held := {name: counted[name] for name in names if counted.get(name)}:
+                found[pod["metadata"]["uid"] not in own].append((pod, held))
+    for items in found:
+        items.sort(key=lambda item: max(item[1].values()), reverse=True)
+    return found
+
+
+def _title(pod: Object) -> str:
+    owner = next(iter(pod["metadata"].get("ownerReferences") or ()), None)
+    of = f" of {owner['kind']} {owner['name']}" if owner else ""
+    return f"Pod {pod['metadata']['name']}{of}"
+
+
+def _counted(spec: Object) -> dict[str, Decimal]:
+    """What such a pod adds to a quota's usage, by the quota's names."""
+    requests, limits_ = pod_requests(spec), pod_requests(_only_limits(spec))
+    one = {f"requests.{name}": amount for name, amount in requests.items()}
+    one |= {name: requests[name] for name in ("cpu", "memory") if name in requests}
+    one |= {f"limits.{name}": amount for name, amount in limits_.items()}
+    return one | {"pods": Decimal(1), "count/pods": Decimal(1)}
 
 
 def _unset(missing: Mapping[str, tuple[Role, int]], defaults: Defaults, hard: Amounts) -> set[str]:
@@ -109,16 +154,10 @@ def _missing(situation: Situation) -> Mapping[str, tuple[Role, int]]:
 def _usage(missing: Mapping[str, tuple[Role, int]], situation: Situation) -> dict[str, Decimal]:
     """What the pods will add to a quota's usage, by the quota's names."""
     defaults = _defaults(situation)
-    sums: list[Amounts] = []
-    for role, count in missing.values():
-        spec = with_defaults(role.template["spec"], defaults)
-        requests, limits_ = pod_requests(spec), pod_requests(_only_limits(spec))
-        one = {f"requests.{name}": amount for name, amount in requests.items()}
-        one |= {name: requests[name] for name in ("cpu", "memory") if name in requests}
-        one |= {f"limits.{name}": amount for name, amount in limits_.items()}
-        one |= {"pods": Decimal(1), "count/pods": Decimal(1)}
-        sums.append({name: amount * count for name, amount in one.items()})
-    return total(sums)
+    return total(
+        {name: amount * count for name, amount in _counted(with_defaults(role.template["spec"], defaults)).items()}
+        for role, count in missing.values()
+    )
 
 
 def _only_limits(spec: Object) -> Object:

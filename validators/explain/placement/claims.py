@@ -23,7 +23,7 @@ def claims(situation: Situation) -> Iterator[Finding]:
     """Claims that are missing, lost, or not going to be bound."""
     namespace = situation.job.ref.namespace
     pods = [*situation.unplaced, *({"spec": role.template["spec"]} for role in situation.job.roles)]
-    names = dict.fromkeys(name for pod in pods for name in _names(pod))
+    names = dict.fromkeys(name for pod in pods for name in claim_names(pod))
     for name in names:
         ref = Ref("v1", "PersistentVolumeClaim", namespace, name)
         claim = situation.facts.get(_CLAIMS, namespace, name)
@@ -42,7 +42,7 @@ def claims(situation: Situation) -> Iterator[Finding]:
 def volume_terms(pod: Object, facts: Facts) -> tuple[tuple[str, Sequence[Object]], ...]:
     """Claim and node selector terms of each bound volume that only some nodes can reach."""
     namespace = pod["metadata"].get("namespace", "")
-    claims = ((name, facts.get(_CLAIMS, namespace, name)) for name in _names(pod))
+    claims = ((name, facts.get(_CLAIMS, namespace, name)) for name in claim_names(pod))
     volumes = (
         (name, facts.get("persistentvolumes", "", claim["spec"]["volumeName"]))
         for name, claim in claims
@@ -57,7 +57,7 @@ def volume_terms(pod: Object, facts: Facts) -> tuple[tuple[str, Sequence[Object]
 def unbound_claims(pod: Object, facts: Facts) -> tuple[str, ...]:
     """Claims of the pod that are bound when the first pod that mounts them is placed, on its node."""
     namespace = pod["metadata"].get("namespace", "")
-    claims = ((name, facts.get(_CLAIMS, namespace, name)) for name in _names(pod))
+    claims = ((name, facts.get(_CLAIMS, namespace, name)) for name in claim_names(pod))
     return tuple(name for name, claim in claims if claim and _waits_for_consumer(claim, facts))
 
 
@@ -69,10 +69,10 @@ def _waits_for_consumer(claim: Object, facts: Facts) -> bool:
 
 def missing_claims(pod: Object, facts: Facts) -> list[str]:
     """Claims that the pod mounts and that do not exist."""
-    return [name for name in _names(pod) if facts.get(_CLAIMS, pod["metadata"]["namespace"], name) is None]
+    return [name for name in claim_names(pod) if facts.get(_CLAIMS, pod["metadata"]["namespace"], name) is None]
 
 
-def _names(pod: Object) -> list[str]:
+def claim_names(pod: Object) -> list[str]:
     """Names of the claims that the pod mounts; a generic ephemeral volume's claim has the pod's name in it."""
     names = []
     for volume in pod["spec"].get("volumes") or ():

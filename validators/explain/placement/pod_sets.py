@@ -51,7 +51,10 @@ def pod_sets(situation: Situation) -> tuple[PodSet, ...]:
 
 
 def _missing(situation: Situation) -> Iterator[PodSet]:
-    """From the templates of roles with fewer pods than replicas, unless they wait for other roles to run."""
+    """From the templates of roles with fewer pods than replicas, unless they wait for other roles to run.
+
+    A pod of the role that exists shows what admission makes of the template, such as a toleration that a webhook adds.
+    """
     job = situation.job
     existing = Counter(role_of(pod).lower() for pod in situation.pods)
     if set(existing) - {role.name.lower() for role in job.roles}:  # pods without a known role count for the templates
@@ -63,7 +66,9 @@ def _missing(situation: Situation) -> Iterator[PodSet]:
         count = role.replicas - existing[role.name.lower()]
         if count > 0 and not (waits and role.name in job.later):
             meta = {**(role.template.get("metadata") or {}), "namespace": job.ref.namespace}
-            yield PodSet(role.name, count, _wish({"metadata": meta, "spec": role.template["spec"]}, situation))
+            twin = next((pod for pod in situation.pods if role_of(pod).lower() == role.name.lower()), role.template)
+            spec = {key: item for key, item in twin["spec"].items() if key != "nodeName"}
+            yield PodSet(role.name, count, _wish({"metadata": meta, "spec": spec}, situation))
 
 
 def _wish(pod: Object, situation: Situation) -> Wish:

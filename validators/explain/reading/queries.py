@@ -15,12 +15,14 @@ from kubeflow_volcano.validators.core.facts import Unread
 from kubeflow_volcano.validators.core.resources import CLUSTER_RUNTIMES, RESOURCES
 from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.explain.kinds import JOBSETS, RUNTIMES
+from kubeflow_volcano.validators.explain.scheduling.attachments import CSI_NODES
 from kubeflow_volcano.validators.reading.permissions import as_yaml
 from kubeflow_volcano.validators.subjects import webhooks
 
 _OWN = {
     JOBSETS: ("jobset.x-k8s.io/v1alpha2", "JobSet"),
     RUNTIMES: ("trainer.kubeflow.org/v1alpha1", "TrainingRuntime"),
+    CSI_NODES: ("storage.k8s.io/v1", "CSINode"),
     "events": ("v1", "Event"),
     "limitranges": ("v1", "LimitRange"),
     "priorityclasses.scheduling.k8s.io": ("scheduling.k8s.io/v1", "PriorityClass"),

@@ -28,6 +28,7 @@ from kubeflow_volcano.validators.explain.model import Event, Situation, State, i
 from kubeflow_volcano.validators.explain.reading import creation
 from kubeflow_volcano.validators.explain.reading.ownership import between, kinds_named
 from kubeflow_volcano.validators.explain.reading.queries import KINDS_READ, Query, list_objects
+from kubeflow_volcano.validators.explain.scheduling.attachments import CSI_NODES
 from kubeflow_volcano.validators.explain.scheduling.volcano import PODGROUPS
 from kubeflow_volcano.validators.subjects.crds import DISCOVERY
 from kubeflow_volcano.validators.subjects.gang.leases import LEASES, leases_of
@@ -38,6 +39,7 @@ _IN_STRUCTURE = re.compile(r'Message:"((?:[^"\\]|\\.)*)"')
 _MOST_NOTES = 5
 """Pods whose events and logs are read."""
 _EVERYWHERE = (
+    CSI_NODES,
     "nodes",
     "persistentvolumes",
     PODGROUPS,

@@ -6,14 +6,14 @@ PodGroup without any is admitted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.cluster.pods.quantities import Amounts, readable, total
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.explain.model import VOLCANO, Finding, Situation, finding
-from kubeflow_volcano.validators.explain.placement.nodes import nodes_with_pods
+from kubeflow_volcano.validators.explain.placement.nodes import Node, nodes_with_pods
 from kubeflow_volcano.validators.explain.placement.pod_sets import how_many_fit, pod_sets
 from kubeflow_volcano.validators.explain.scheduling.volcano import (
     PODGROUPS,
@@ -33,21 +33,17 @@ def overcommit(situation: Situation) -> Iterator[Finding]:
         return
     if any(pod["spec"].get("schedulerName") != VOLCANO for pod in situation.unplaced):
         return
-    nodes = nodes_with_pods(situation.facts)
-    requests, factor, needed = min_resources(situation.group), _factor(situation.facts), situation.unscheduled
+    nodes, needed = nodes_with_pods(situation.facts), situation.unscheduled
+    requests, factor = min_resources(situation.group), _factor(situation.facts)
     if factor is None or not requests:
         return
-    whole = {name: sum((node.allocatable.get(name, _ZERO) for node in nodes), _ZERO) * factor for name in requests}
-    idle = {name: whole[name] - sum((node.used.get(name, _ZERO) for node in nodes), _ZERO) for name in requests}
+    whole, used = _room(requests, nodes)
+    whole = {name: amount * factor for name, amount in whole.items()}
+    idle = {name: amount - used[name] for name, amount in whole.items()}
     if found := _by_hand(situation, whole, idle):
         yield found
         return
-    own = Ref.of(situation.group)
-    others = {
-        ref: min_resources(group)
-        for group in situation.facts.all(PODGROUPS)
-        if group.get("status", {}).get("phase") == "Inqueue" and (ref := Ref.of(group)) != own
-    }
+    others = _admitted_before(situation)
     promised = total(others.values())
     over = [
         name
@@ -76,6 +72,34 @@ def overcommit(situation: Situation) -> Iterator[Finding]:
             ],
             blocks=fits,
         )
+
+
+def needed_factor(situation: Situation) -> Decimal | None:
+    """The overcommit-factor with which the PodGroup is admitted beside all pods; None where it is admitted anyhow."""
+    asked, factor = min_resources(situation.group), _factor(situation.facts)
+    if factor is None:
+        return None
+    whole, used = _room(asked, nodes_with_pods(situation.facts))
+    promised = total(_admitted_before(situation).values())
+    after = {name: used[name] + promised.get(name, _ZERO) + amount for name, amount in asked.items()}
+    needed = max((after[name] / whole[name] for name in asked if whole[name] and asked[name]), default=_ZERO)
+    return needed if needed > factor else None
+
+
+def _room(names: Iterable[str], nodes: Sequence[Node]) -> tuple[dict[str, Decimal], dict[str, Decimal]]:
+    """What all nodes have of each of these resources, and what pods on them request of it."""
+    whole = {name: sum((node.allocatable.get(name, _ZERO) for node in nodes), _ZERO) for name in names}
+    return whole, {name: sum((node.used.get(name, _ZERO) for node in nodes), _ZERO) for name in whole}
+
+
+def _admitted_before(situation: Situation) -> dict[Ref, dict[str, Decimal]]:
+    """What Volcano keeps for PodGroups that it admitted, and whose pods have no nodes yet."""
+    own = situation.group_ref
+    return {
+        ref: min_resources(group)
+        for group in situation.facts.all(PODGROUPS)
+        if group.get("status", {}).get("phase") == "Inqueue" and (ref := Ref.of(group)) != own
+    }
 
 
 def _by_hand(situation: Situation, whole: Amounts, idle: Amounts) -> Finding | None:

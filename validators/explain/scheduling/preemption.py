@@ -1,7 +1,8 @@
 """Room that pods of lower priority hold, where Volcano's scheduler does not preempt them.
 
-Rule: pkg/scheduler/actions/preempt of Volcano, v1.8.0 to v1.15.1, which preempts within a queue, as does
-actions/gangpreempt from v1.15.0 on.
+Rule: pkg/scheduler/actions/preempt of Volcano, v1.8.0 to v1.15.1, which preempts within a queue. What counts is the
+priority of the PodGroups (Snapshot of pkg/scheduler/cache), not that of their pods. Of actions/gangpreempt, from
+v1.15.0 on, nothing is said.
 """
 
 from __future__ import annotations
@@ -10,69 +11,88 @@ from collections.abc import Iterator
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.text import counted
-from kubeflow_volcano.validators.explain.model import Finding, Situation, finding, pod_group_name
-from kubeflow_volcano.validators.explain.placement.nodes import nodes_of
-from kubeflow_volcano.validators.explain.placement.pod_sets import how_many_fit, pod_sets
+from kubeflow_volcano.validators.explain.model import Finding, Situation, finding
+from kubeflow_volcano.validators.explain.placement.pod_sets import pod_sets
+from kubeflow_volcano.validators.explain.scheduling.eviction import command, group_of, lacks, victims
 from kubeflow_volcano.validators.explain.scheduling.volcano import PODGROUPS, configuration, queue_of
 
 _CLASSES = "priorityclasses.scheduling.k8s.io"
-_ACTIONS = frozenset({"preempt", "gangpreempt"})
+_OTHER = "gangpreempt"
 _MOST_PODS = 5
+_PLACES = {
+    "batch.volcano.sh": "spec.priorityClassName of the job",
+    "kubeflow.org": "spec.runPolicy.schedulingPolicy.priorityClass",
+}
+WHERE = (
+    "The command writes it without comments, and the scheduler reads it again within a minute or two; "
+    "volcano_scheduler_actions and volcano_scheduler_tiers keep it for roll-outs."
+)
+"""Where settings of the scheduler are changed."""
 
 
 def preemption(situation: Situation) -> Iterator[Finding]:
-    """The gang would fit if pods of lower priority were preempted, and the scheduler lacks that action."""
-    priority, needed = _priority(situation), situation.unscheduled
-    if situation.group is None or needed <= 0 or priority <= 0 or _preempts(situation):
+    """The gang would fit if pods of lower priority were preempted, and something keeps the scheduler from that."""
+    wanted, needed = max(_of_group(situation.group, situation), _of_pods(situation)), situation.unscheduled
+    if situation.group is None or needed <= 0 or wanted <= 0 or _never_preempts(situation):
         return
-    nodes, pods = situation.facts.all("nodes"), situation.facts.all("pods")
+    groups = {
+        (item["metadata"]["namespace"], item["metadata"]["name"]): _of_group(item, situation)
+        for item in situation.facts.all(PODGROUPS)
+        if queue_of(item) == situation.queue and Ref.of(item) != situation.group_ref
+    }
     lower = [
         pod
-        for pod in _pods_of_queue(situation)
-        if pod["spec"].get("nodeName")
-        and (pod["spec"].get("priority") or 0) < priority
-        and pod.get("status", {}).get("phase") == "Running"
+        for pod in situation.facts.all("pods")
+        if max(groups.get(group_of(pod), wanted), int(pod["spec"].get("priority") or 0)) < wanted
     ]
-    victims = {pod["metadata"]["uid"] for pod in lower}
-    others = [pod for pod in pods if pod["metadata"]["uid"] not in victims]
-    sets = pod_sets(situation)
-    if not lower or how_many_fit(sets, nodes_of(nodes, pods), needed) >= needed:
+    gone = victims(pod_sets(situation), lower, situation.facts, needed)
+    if not gone:
         return
-    if how_many_fit(sets, nodes_of(nodes, others), needed) >= needed:
-        yield finding(
-            "LowerPriorityHolds",
-            f"the gang, of priority {priority}, would fit if {counted(len(lower), 'pod')} of lower priority in its "
-            "queue were preempted. Volcano's scheduler has no action preempt, so it preempts none.",
-            needed="action preempt in the scheduler's configuration, for jobs that preempt others of their queue.",
-            todo="add preempt to the scheduler's actions (volcano_scheduler_actions), or wait until other jobs end.",
-            objects=[Ref.of(pod) for pod in lower[:_MOST_PODS]],
-            blocks=False,
-        )
+    settings = lacks("preempt", situation, gone)
+    steps = [item.todo for item in settings]
+    if _of_group(situation.group, situation) < wanted:
+        place = _PLACES.get(situation.job.family, "spec.priorityClassName of the PodGroup")
+        steps.append(f"recreate the job with its priority class in {place}, as its PodGroup has none")
+    if not steps:
+        return
+    change = command(situation, settings) if settings else ""
+    yield finding(
+        "LowerPriorityHolds",
+        f"the gang, of priority {wanted}, would fit if {counted(len(gone), 'pod')} of lower priority in its queue were "
+        f"preempted. Volcano's scheduler preempts none: {counted(len(steps), 'setting')} of those that it takes "
+        f"{'is' if len(steps) == 1 else 'are'} missing.",
+        needed="all settings of preemption, for jobs that preempt others of their queue.",
+        todo=f"{'; '.join(steps)}. {f'{WHERE} ' if settings else ''}Or wait until other jobs end.",
+        objects=[Ref.of(pod) for pod in gone[:_MOST_PODS]],
+        changes=[change] if change else [],
+        blocks=False,
+    )
 
 
-def _pods_of_queue(situation: Situation) -> Iterator[Object]:
-    """Pods of the other gangs in the queue: Volcano preempts within one (pkg/scheduler/actions/preempt)."""
-    own = Ref.of(situation.group) if situation.group else None
-    gangs = {
-        (item["metadata"]["namespace"], item["metadata"]["name"])
-        for item in situation.facts.all(PODGROUPS)
-        if queue_of(item) == situation.queue and Ref.of(item) != own
-    }
-    for pod in situation.facts.all("pods"):
-        if (pod["metadata"]["namespace"], pod_group_name(pod)) in gangs:
-            yield pod
+def _of_group(group: Object | None, situation: Situation) -> int:
+    """Priority of a PodGroup: that of its class, else 0."""
+    name = (group or {"spec": {}})["spec"].get("priorityClassName") or ""
+    return _value(name, situation)
 
 
-def _priority(situation: Situation) -> int:
-    """Priority of the gang: that of its pods, else that of the job's PriorityClass."""
+def _of_pods(situation: Situation) -> int:
+    """Priority that the job is meant to have: that of its pods, else that of the classes that it names."""
     for pod in situation.pods:
         return int(pod["spec"].get("priority") or 0)
     of_pods = (role.template["spec"].get("priorityClassName") or "" for role in situation.job.roles)
-    classes = (situation.facts.get(_CLASSES, "", name) for name in (situation.job.priority_class, *of_pods) if name)
-    return next((int(item.get("value") or 0) for item in classes if item), 0)
+    return next((_value(name, situation) for name in (situation.job.priority_class, *of_pods) if name), 0)
 
 
-def _preempts(situation: Situation) -> bool:
-    """Whether the scheduler has the action preempt; assumed where its configuration is unknown."""
+def _value(name: str, situation: Situation) -> int:
+    return int((situation.facts.get(_CLASSES, "", name) or {}).get("value") or 0) if name else 0
+
+
+def _never_preempts(situation: Situation) -> bool:
+    """Whether its pods are not to preempt others, by their class's policy, or another action is there for it."""
     chosen = configuration(situation.facts)
-    return chosen is None or not _ACTIONS.isdisjoint(chosen.actions)
+    if chosen and _OTHER in chosen.actions:
+        return True
+    specs = [pod["spec"] for pod in situation.pods] or [role.template["spec"] for role in situation.job.roles]
+    classes = (situation.facts.get(_CLASSES, "", name) for item in specs if (name := item.get("priorityClassName")))
+    named = {str((item or {}).get("preemptionPolicy")) for item in classes}
+    return "Never" in named | {str(item.get("preemptionPolicy")) for item in specs}

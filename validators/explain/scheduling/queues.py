@@ -165,22 +165,22 @@ def _over_capability(name: str, queues: Mapping[str, Object], situation: Situati
 
 def _held(facts: Facts, queues: set[str], *, promises: bool) -> dict[tuple[str, str], Amounts]:
     """What each PodGroup of these queues holds: its pods on nodes, and with `promises` what enqueue admitted of it."""
-    placed = _placed(facts)
+    on_node = placed(facts)
     found: dict[tuple[str, str], Amounts] = {}
     for group in facts.all(PODGROUPS):
         if queue_of(group) not in queues:
             continue
         key = (group["metadata"]["namespace"], group["metadata"]["name"])
         if promises and group.get("status", {}).get("phase") == "Inqueue":
-            promised, on_nodes = min_resources(group), placed.get(key, {})
+            promised, on_nodes = min_resources(group), on_node.get(key, {})
             names = {**promised, **on_nodes}
             found[key] = {name: max(promised.get(name, _ZERO), on_nodes.get(name, _ZERO)) for name in names}
-        elif key in placed:
-            found[key] = placed[key]
+        elif key in on_node:
+            found[key] = on_node[key]
     return found
 
 
-def _placed(facts: Facts) -> dict[tuple[str, str], dict[str, Decimal]]:
+def placed(facts: Facts) -> dict[tuple[str, str], dict[str, Decimal]]:
     """What the pods of each PodGroup that have a node request."""
     found: dict[tuple[str, str], dict[str, Decimal]] = {}
     for pod in facts.all("pods"):

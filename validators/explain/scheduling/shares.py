@@ -53,17 +53,17 @@ def share(situation: Situation) -> Iterator[Finding]:
         return
     if situation.phase in {"", "Pending"} or "proportion" not in plugins(facts):
         return
-    queues = _queues(facts)
+    queues = share_of_each(facts)
     own = queues.get(situation.queue)
     if own is None:
         return
-    everything = _everything(facts)
-    divide(queues, everything)
+    whole = allocatable(facts)
+    divide(queues, whole)
     for pod in situation.unplaced:
         asked = {name: amount for name, amount in pod_requests(pod["spec"]).items() if amount > 0}
         after = total((own.held, asked))
         # A resource that the cluster lacks altogether is not a matter of shares.
-        over = [name for name in asked if own.deserved.get(name, _ZERO) < after[name] <= everything.get(name, _ZERO)]
+        over = [name for name in asked if own.deserved.get(name, _ZERO) < after[name] <= whole.get(name, _ZERO)]
         rivals = [
             name for name, item in queues.items() if item is not own and any(item.wanted.get(key) for key in over)
         ]
@@ -96,18 +96,16 @@ def guarantees(situation: Situation) -> Iterator[Finding]:
         return
     queues = queues_by_name(facts)
     others = {
-        name: _share(item).guarantee for name, item in queues.items() if name not in ancestors(own, queues, facts)
+        name: share_of(item).guarantee for name, item in queues.items() if name not in ancestors(own, queues, facts)
     }
-    kept, everything = total(others.values()), _everything(facts)
-    held = found.held if (found := _queues(facts).get(own)) else {}
+    kept, whole = total(others.values()), allocatable(facts)
+    held = found.held if (found := share_of_each(facts).get(own)) else {}
     after = total((held, gang_requests(situation)))
-    over = [
-        name for name in kept if everything.get(name, _ZERO) >= after.get(name, _ZERO) > _left(name, everything, kept)
-    ]
+    over = [name for name in kept if whole.get(name, _ZERO) >= after.get(name, _ZERO) > _left(name, whole, kept)]
     if over:
         numbers = "; ".join(
-            f"{name}: {readable(name, after[name])} with the gang, {readable(name, _left(name, everything, kept))} of "
-            f"{readable(name, everything[name])} are not guaranteed to others"
+            f"{name}: {readable(name, after[name])} with the gang, {readable(name, _left(name, whole, kept))} of "
+            f"{readable(name, whole[name])} are not guaranteed to others"
             for name in over
         )
         holders = [name for name, amount in others.items() if any(amount.get(key) for key in over)]
@@ -150,7 +148,7 @@ def divide(queues: Mapping[str, Share], everything: Amounts) -> None:
             return
 
 
-def _queues(facts: Facts) -> dict[str, Share]:
+def share_of_each(facts: Facts) -> dict[str, Share]:
     """Queues with PodGroups: what their pods on nodes hold, and what all their pods request."""
     by_name: dict[str, Share] = {}
     known = queues_by_name(facts)
@@ -159,7 +157,7 @@ def _queues(facts: Facts) -> dict[str, Share]:
         name = queue_of(group)
         if name in known:
             of_group[group["metadata"]["namespace"], group["metadata"]["name"]] = name
-            by_name.setdefault(name, _share(known[name]))
+            by_name.setdefault(name, share_of(known[name]))
     for pod in facts.all("pods"):
         queue = of_group.get((pod["metadata"]["namespace"], pod_group_name(pod)))
         if queue and not has_ended(pod):
@@ -170,12 +168,25 @@ def _queues(facts: Facts) -> dict[str, Share]:
     return by_name
 
 
-def _share(queue: Object) -> Share:
+def share_of(queue: Object) -> Share:
+    """The queue without pods: its weight, its capability and its guarantee."""
     spec = queue["spec"]
     guarantee = amounts((spec.get("guarantee") or {}).get("resource"))
     return Share(int(spec.get("weight") or 1), capability(queue), guarantee)
 
 
-def _everything(facts: Facts) -> dict[str, Decimal]:
+def most_of(queue: str, facts: Facts) -> Amounts:
+    """What the queue may use: its capability, at most what other queues are not guaranteed (realCapability)."""
+    known, whole = queues_by_name(facts), allocatable(facts)
+    if queue not in known:
+        return whole
+    kept = total(share_of(item).guarantee for name, item in known.items() if name != queue)
+    limits = capability(known[queue])
+    left = {name: amount - kept.get(name, _ZERO) for name, amount in whole.items()}
+    return {name: min(amount, limits.get(name, amount)) for name, amount in left.items()}
+
+
+def allocatable(facts: Facts) -> dict[str, Decimal]:
+    """What the Ready nodes have together."""
     ready = (item for item in facts.all("nodes") if conditions(item).get("Ready", {}).get("status") == "True")
     return total(amounts(item.get("status", {}).get("allocatable")) for item in ready)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import yaml
@@ -30,8 +30,8 @@ def correction(configuration: Configuration, version: str) -> str:
     """
     if not configuration.key:  # it is built in
         return ""
-    written = configuration.document
-    document = copy.deepcopy(dict(written))
+    before = configuration.document
+    document = copy.deepcopy(dict(before))
     for item in strange_keys(configuration, version):
         if item.meant:
             holder: Any = document
@@ -46,8 +46,11 @@ def correction(configuration: Configuration, version: str) -> str:
     if actions != configuration.actions:
         document["actions"] = ", ".join(actions)
     _correct_plugins([tier["plugins"] for tier in document["tiers"]], configuration, version)
-    if document == written:
-        return ""
+    return "" if document == before else written(configuration, document)
+
+
+def written(configuration: Configuration, document: Mapping[str, Any]) -> str:
+    """The command that writes the document in the configuration's place."""
     text = yaml.safe_dump(document, sort_keys=False)
     operation = {"op": "replace", "path": pointer("data", configuration.key), "value": text}
     return patch("configmap", configuration.ref, [operation])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object
-from kubeflow_volcano.validators.explain.model import State
+from kubeflow_volcano.validators.explain.model import Finding, State
 from tests.samples.facts import instant
 from tests.samples.jobs import SPACE, event, explained, group, hooks, member, reasons, tfjob, vcjob
 
@@ -55,6 +55,28 @@ def test_a_quota_that_is_too_small_for_ever_asks_for_less() -> None:
     job = tfjob(workers=4)
     answer = explained(job, group(job, 4), quota({"cpu": "3"}, {"cpu": "0"}))
     assert answer.findings[0].problem.todo == "request less cpu, or raise the quota."
+
+
+def test_who_holds_a_quota_is_told_and_that_waiting_helps_nobody_where_the_holder_waits_itself() -> None:
+    job, other = tfjob(workers=2), tfjob("wide")
+    full = quota({"requests.cpu": "3"}, {"requests.cpu": "3"})
+    own = member(job, 0)
+
+    def told(holder: Object) -> Finding:
+        return explained(job, group(job, 2), own, group(other, 1), holder, full).findings[0]
+
+    (first, *_) = told(member(other, cpu="2")).details
+    assert first == "Pod wide-worker-0 of TFJob wide holds 2 requests.cpu and has no node"
+    assert told(member(other, cpu="2")).problem.todo.startswith("delete what holds it and waits for a node itself")
+    assert told(member(other, cpu="2", on="n1")).problem.todo == "wait until other pods end, or raise the quota."
+
+
+def test_a_quota_that_the_gang_itself_fills_is_never_enough() -> None:
+    job = tfjob(workers=2)
+    full = quota({"requests.cpu": "1"}, {"requests.cpu": "1"})
+    assert explained(job, group(job, 2), member(job, 0), full).findings[0].problem.todo == (
+        "request less requests.cpu, or raise the quota."
+    )
 
 
 @pytest.mark.parametrize(

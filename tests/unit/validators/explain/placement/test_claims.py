@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
 from kubeflow_volcano.cluster.objects import Object
 from tests.samples.facts import instant
-from tests.samples.jobs import SPACE, event, explained, group, member, reasons, tfjob
+from tests.samples.jobs import SPACE, event, explained, group, healthy, member, reasons, tfjob
 
 MOUNTED = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
 
@@ -48,6 +50,37 @@ def test_a_bound_claim_and_one_that_waits_for_its_pod_are_in_nobody_s_way() -> N
     assert reasons(answer(claim("Bound"))) == ["Unexplained"]
     waits = storage_class("WaitForFirstConsumer")
     assert reasons(answer(claim("Pending", storageClassName="fast"), waits)) == ["Unexplained"]
+
+
+def csi_node(*drivers: str) -> Object:
+    spec = {"drivers": [{"name": name, "nodeID": "n1", "topologyKeys": None} for name in drivers]}
+    return storage("CSINode", "n1", "storage.k8s.io/v1", spec=spec)
+
+
+@pytest.mark.parametrize(
+    ("around", "found"),
+    [
+        ([], ["ClaimCounted"]),
+        ([csi_node("example.com/other")], ["ClaimCounted"]),
+        ([csi_node("example.com/disk")], ["Unexplained"]),
+    ],
+)
+def test_a_claim_that_volcano_counts_for_a_driver_of_no_node(around: list[Object], found: list[str]) -> None:
+    pending, late = claim("Pending", storageClassName="fast"), storage_class("WaitForFirstConsumer")
+    job = tfjob(template=MOUNTED, workers=1)
+    pod = member(job, spec=MOUNTED)
+
+    def told(*more: Object) -> Any:
+        return explained(job, group(job, 1, phase="Inqueue"), pod, pending, late, *around, *more)
+
+    assert reasons(told()) == found
+    scheduler = next(item for item in healthy() if item["metadata"]["name"] == "volcano-scheduler")
+    container = scheduler["spec"]["template"]["spec"]["containers"][0]
+    container["args"] = [*container["args"], "--ignored-provisioners=example.com/disk"]
+    assert reasons(told(scheduler)) == ["Unexplained"]
+    container["args"].pop()
+    container["image"] = "volcanosh/vc-scheduler:v1.8.0"
+    assert reasons(told(scheduler)) == ["Unexplained"]
 
 
 def test_topologies_of_a_class_are_held_against_the_labels_of_nodes() -> None:

@@ -50,3 +50,16 @@ def test_what_a_device_plugin_no_longer_offers_is_absent_though_a_pod_holds_it()
     around = [group(job, 1, phase="Inqueue"), refused(job), group(other, 1), member(other, on="a", spec=asking())]
     gone = node("a", allocatable={NUMBER: "10", MEMORY: "0"})
     assert reasons(explained(job, *around, gone)) == ["NoNodeFitsAbsent"]
+
+
+def test_each_virtual_gpu_of_a_container_is_on_another_card() -> None:
+    job = tfjob(workers=1, template=asking("2"))
+
+    def told(cards: int) -> list[str]:
+        card = node("a", allocatable={NUMBER: "10"})
+        register = "".join(f"GPU-{n},10,24576,NVIDIA-A10,true:" for n in range(cards))
+        card["metadata"]["annotations"] = {"volcano.sh/node-vgpu-register": register}
+        return reasons(explained(job, card, group(job, 1, phase="Inqueue"), refused(job), configured(SHARED)))
+
+    assert told(1) == ["CardsTooFew"]
+    assert told(2) == ["DevicesNotCounted"]
