@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import json
+import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.watch.waiting import wait_ready
+from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.validators.core.timing import Timing
 from kubeflow_volcano.validators.run.runner import Options, validate
 from tests.cases.asking import answer_of_checks, of_findings, ran
+from tests.cases.behind import behind
 from tests.cases.case import Answer, Look
 from tests.integration.breaking import made, patched
 from tests.integration.injecting import injecting
@@ -35,11 +41,12 @@ def asked(look: Look, cluster: Cluster, kubeconfig: Path) -> Answer:
     """The right answer as soon as the product gives it, else the last one."""
     answers: list[Answer] = []
 
-    def missed() -> list[str]:
-        answers.append(_ask(look, kubeconfig))
-        return look.right.missed_by(answers[-1])
+    with _planted(look, cluster), _reached(look, kubeconfig) as where:
 
-    with _planted(look, cluster):
+        def missed() -> list[str]:
+            answers.append(_ask(look, where))
+            return look.right.missed_by(answers[-1])
+
         seconds = _SECONDS_OF_OPEN if look.open else _SECONDS
         at_last(missed, list[str](), seconds if look.way == "job" else 0, every=1)
         return answers[-1]
@@ -57,12 +64,22 @@ def _ask(look: Look, kubeconfig: Path) -> Answer:
 
 
 @contextlib.contextmanager
+def _reached(look: Look, kubeconfig: Path) -> Iterator[Path]:
+    """The kubeconfig that is asked with: the administrator's, or one of a server behind a path."""
+    path = look.more.get("behind")
+    if not path:
+        yield kubeconfig
+        return
+    with tempfile.TemporaryDirectory() as name, behind(kubeconfig, path, Path(name)) as other:
+        yield other
+
+
+@contextlib.contextmanager
 def _planted(look: Look, cluster: Cluster) -> Iterator[None]:
     """What the look says is around it: patches, words of the scheduler's configuration, a webhook, objects."""
     with contextlib.ExitStack() as stack:
         for item in look.more.get("patch", ()):
-            patch = stack.enter_context(patched(cluster, _ref(item["object"])))
-            patch(item["with"])
+            stack.enter_context(_patched(item, cluster))
         if words := look.more.get("scheduler"):
             stack.enter_context(_configured(cluster, words))
         if hook := look.more.get("webhook"):
@@ -75,6 +92,27 @@ def _planted(look: Look, cluster: Cluster) -> Iterator[None]:
         elif name := look.more.get("apply"):
             stack.enter_context(_applied(cluster, look.folder / name))
         yield
+
+
+@contextlib.contextmanager
+def _patched(item: Mapping[str, Any], cluster: Cluster) -> Iterator[None]:
+    """An object with a merge patch on it, and with other words in its JSON."""
+    ref, change = _ref(item["object"]), item.get("with", {})
+    with patched(cluster, ref, subresource=item.get("subresource", "")) as patch:
+        if words := item.get("words"):
+            live = cluster.get(ref) or {}
+            text = json.dumps({key: live[key] for key in ("spec", "rules") if key in live})
+            for old, new in words:
+                assert old in text
+                text = text.replace(old, new)
+            patch(json.loads(text))
+        if change:
+            patch(change)
+        if ref.kind == "Deployment":
+            assert wait_ready(cluster, [ref], Deadline(_SECONDS), silent)[ref].ready
+        yield
+    if marks := change.get("metadata"):
+        cluster.patch(ref, {"metadata": {kind: dict.fromkeys(keys) for kind, keys in marks.items()}})
 
 
 def _pods_in(job: str, cluster: Cluster) -> int:

@@ -20,7 +20,7 @@ from kubeflow_volcano.validators.explain.scheduling.volcano import plugins
 
 _OF_VGPU = frozenset({f"volcano.sh/vgpu-{what}" for what in ("cores", "memory", "memory-percentage")})
 _NUMBER, _CARDS = "volcano.sh/vgpu-number", "volcano.sh/node-vgpu-register"
-"""Virtual GPUs that a container wants, and the annotation in which a node's device plugin registers its cards."""
+"""Virtual GPUs that a container requests, and the annotation in which a node's device plugin registers its cards."""
 _COLUMN = ".metadata.annotations." + _CARDS.replace(".", "\\.")
 _SWITCH = "VGPUEnable"
 
@@ -50,7 +50,7 @@ def _shares_cards(facts: Facts) -> bool:
 
 
 def _too_few_cards(situation: Situation) -> Iterator[Finding]:
-    """A container wants more virtual GPUs than any node has cards."""
+    """A container requests more virtual GPUs than any node has cards."""
     cards = {
         node["metadata"]["name"]: sum("," in card for card in text.split(":"))
         for node in situation.facts.all("nodes")
