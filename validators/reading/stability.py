@@ -15,7 +15,8 @@ from kubeflow_volcano.cluster.watch.observer import Change, Observer, Subject
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.text import counted
-from kubeflow_volcano.validators.reading.trimming import trim_pod
+from kubeflow_volcano.validators.core.resources import PODS
+from kubeflow_volcano.validators.reading.trimming import trim_of
 from kubeflow_volcano.validators.subjects.issues import created
 from kubeflow_volcano.validators.subjects.ownership import workload_of
 from kubeflow_volcano.validators.subjects.pods import Window, waits_for_gang
@@ -35,7 +36,7 @@ class Watch:
         self._seconds = seconds
         self._grace = grace_seconds
         deadline = Deadline(seconds + grace_seconds + _FIRST_LIST_SECONDS)
-        self._observer = Observer(cluster, [_PODS], deadline, stretch=_STRETCH, trim=trim_pod)
+        self._observer = Observer(cluster, [_PODS], deadline, stretch=_STRETCH, trim=trim_of(PODS))
 
     def __enter__(self) -> Self:
         self._observer.__enter__()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+from typing import Any
+
 from kubeflow_volcano.validators.reading.trimming import trim_of
 from tests.samples.facts import crd, node, obj, pod
 
@@ -15,7 +18,7 @@ def test_the_record_of_managers_and_the_text_that_was_applied_go() -> None:
 
 
 def test_of_a_pod_its_environment_and_tokens_go_and_identity_and_volumes_stay() -> None:
-    kept = {
+    kept: dict[str, Any] = {
         "name": "main",
         "image": "example/image:v1",
         "resources": {"requests": {"cpu": "1"}},
@@ -23,17 +26,34 @@ def test_of_a_pod_its_environment_and_tokens_go_and_identity_and_volumes_stay() 
         "volumeMounts": [{"name": "data", "mountPath": "/data"}],
     }
     gone = {"env": [{"name": "PASSWORD", "value": "secret"}], "args": ["--x"], "livenessProbe": {"httpGet": {}}}
+    tokens = {"volumeMounts": [*kept["volumeMounts"], {"name": "kube-api-access", "mountPath": "/var/run/secrets"}]}
     claim = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
     secret = {"name": "tls", "secret": {"secretName": "tls"}}
     token = {"name": "kube-api-access", "projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}}
-    spec = {"containers": [kept | gone], "initContainers": [kept | gone], "volumes": [claim, secret, token]}
-    found = pod("ns/a", spec=spec)
+    volumes = [claim, secret, token]
+    spec = {"containers": [kept | gone | tokens], "initContainers": [kept | gone], "volumes": volumes}
+    found = pod("ns/a", spec=spec | {"dnsPolicy": "ClusterFirst", "nodeName": "n1"})
+    status = copy.deepcopy(found["status"])
+    found["status"] |= {"podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}]}
     trim_of("pods")(found)
     assert found["spec"] == {
         "containers": [kept],
         "initContainers": [kept],
-        "volumes": [claim, secret, {"name": "kube-api-access", "projected": {}}],
+        "volumes": [claim, secret],
+        "nodeName": "n1",
     }
+    assert found["status"] == status | {"podIP": "10.0.0.1"}
+
+
+def test_what_pods_have_alike_is_there_once_and_what_differs_in_its_type_is_not_alike() -> None:
+    trim, found = trim_of("pods"), [pod("ns/a"), pod("ns/b"), pod("ns/c")]
+    for number, item in enumerate(found):
+        item["spec"]["tolerations"] = [{"tolerationSeconds": ("300", "300", 300)[number]}]
+        trim(item)
+    first, second, third = (item["spec"]["tolerations"] for item in found)
+    assert first is second
+    assert third == [{"tolerationSeconds": 300}]
+    assert [item["metadata"]["name"] for item in found] == ["a", "b", "c"]
 
 
 def test_of_a_crd_the_schemas_go_and_of_a_node_its_images() -> None:
