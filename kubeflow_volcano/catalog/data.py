@@ -80,6 +80,17 @@ def own_file(name: str) -> Path | None:
     return path if path and path.is_file() else None
 
 
+def own_texts() -> dict[str, str]:
+    """The texts of the user's entries by path, such as volcano/1.16.1.yaml."""
+    return {path.relative_to(home).as_posix(): path.read_text("utf-8") for home in _added for path in _files(home)}
+
+
+def _files(directory: Path) -> list[Path]:
+    """Its data files; what is hidden is not the user's, such as the copies behind a volume of a ConfigMap."""
+    found = (path for path in directory.rglob("*.yaml") if path.is_file())
+    return sorted(path for path in found if not any(part.startswith(".") for part in path.relative_to(directory).parts))
+
+
 @cached
 def versions(folder: str) -> tuple[str, ...]:
     """The versions that have a file in `folder`, oldest first."""
@@ -150,7 +161,7 @@ def _misplaced(directory: Path) -> Iterator[Problem]:
     if not directory.is_dir():
         yield Problem(f"{directory} is no directory.", needed, "correct catalog_directory, or --catalog.")
         return
-    for path in sorted(directory.rglob("*.yaml")):
+    for path in _files(directory):
         folder = path.parent.relative_to(directory).as_posix()
         if folder not in _ADDED:
             yield Problem(f"{path}, which nothing reads.", needed, "move it, or correct the name of its folder.")

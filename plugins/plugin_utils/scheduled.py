@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.expected import expected_of
+from kubeflow_volcano.catalog import data
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.settings.validation.schedule import PART
 from kubeflow_volcano.validators.cli import scheduled
@@ -14,8 +15,10 @@ from kubeflow_volcano.validators.cli import scheduled
 def with_schedule(settings: Settings) -> Settings:
     """The settings, with the CronJob, its account and its rights where the inventory has a schedule.
 
+    The entries of the user go with it.
+
     Raises:
-        InvalidInput: what is selected or expected contradicts itself.
+        InvalidInput: what is selected or expected contradicts itself, or the entries are too large.
     """
     chosen = settings.scheduled
     if not chosen.schedule:
@@ -32,4 +35,4 @@ def with_schedule(settings: Settings) -> Settings:
         ignore_namespaces=(scheduled.NAMESPACE,),
         report_dir=Path("/reports"),
     )
-    return replace(settings, added={PART: scheduled.objects(options, chosen.schedule, chosen.image)})
+    return replace(settings, added={PART: scheduled.objects(options, chosen.schedule, chosen.image, data.own_texts())})

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from kubeflow_volcano.cluster.applied_objects import APPLIED_OBJECTS
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.validators.cli import rbac
 from kubeflow_volcano.validators.run.options import Options
 
@@ -17,6 +19,10 @@ ROLES = "kubeflow-volcano-validation"
 
 _LABELS = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/part-of": "kubeflow-volcano"}
 _DIRECTORY = "/reports"
+_ENTRIES, _CATALOG = "validation-catalog", "/catalog"
+_MOST_BYTES = 1 << 19
+"""Half of what a ConfigMap holds: server-side apply keeps the names of its fields beside them."""
+_NO_ENTRIES: Mapping[str, str] = MappingProxyType({})
 _USER = 65532
 _READING_SECONDS, _PROBING_SECONDS = 900, 3600
 """After which a run is ended: reading takes seconds to minutes, probes wait for images and schedulers."""
@@ -68,14 +74,24 @@ def _arguments(options: Options) -> Iterator[str]:
     yield f"--report-dir={options.report_dir}"
 
 
-def objects(options: Options, schedule: str, image: str) -> tuple[Object, ...]:
+def objects(
+    options: Options, schedule: str, image: str, entries: Mapping[str, str] = _NO_ENTRIES
+) -> tuple[Object, ...]:
     """ServiceAccount, roles, bindings and CronJob; `options` name a release and a gang scheduler.
 
-    The rights are those that `rbac` prints for the same options.
+    The rights are those that `rbac` prints for the same options. A ConfigMap has the user's `entries` of the catalog,
+    texts by path.
 
     Raises:
-        InvalidInput: the options contradict each other.
+        InvalidInput: the options contradict each other, or the entries do not fit into a ConfigMap.
     """
+    size = sum(len(text.encode()) for text in entries.values())
+    if size > _MOST_BYTES:
+        raise InvalidInput.problem(
+            f"validation_schedule with {size} bytes of entries in catalog_directory.",
+            f"at most {_MOST_BYTES} bytes, which fit into the ConfigMap that the scheduled run reads them from.",
+            "leave only the entries there that this inventory uses, or remove validation_schedule.",
+        )
     meta = {"name": NAME, "namespace": NAMESPACE, "labels": _LABELS}
     account = {
         "apiVersion": "v1",
@@ -85,14 +101,29 @@ def objects(options: Options, schedule: str, image: str) -> tuple[Object, ...]:
     }
     rules = rbac.rules_of(options)
     roles = rbac.manifests(rules, NAMESPACE, NAME, role=ROLES)
-    return account, *roles, _cron_job(options, schedule, image)
+    return account, *roles, *_config_map(entries), _cron_job(options, schedule, image, entries)
 
 
-def _cron_job(options: Options, schedule: str, image: str) -> Object:
+def _config_map(entries: Mapping[str, str]) -> Iterator[Object]:
+    if entries:
+        yield {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": _ENTRIES, "namespace": NAMESPACE, "labels": _LABELS},
+            "data": {_key(path): text for path, text in entries.items()},
+        }
+
+
+def _key(path: str) -> str:
+    """The key of an entry in the ConfigMap; its volume has the path again."""
+    return path.replace("/", ".")
+
+
+def _cron_job(options: Options, schedule: str, image: str, entries: Mapping[str, str]) -> Object:
     job = {
         "backoffLimit": 0,  # a verdict does not change by repetition within minutes
         "activeDeadlineSeconds": _READING_SECONDS if options.read_only else _PROBING_SECONDS,
-        "template": {"metadata": {"labels": _LABELS}, "spec": _pod(options, image)},
+        "template": {"metadata": {"labels": _LABELS}, "spec": _pod(options, image, [*entries])},
     }
     return {
         "apiVersion": "batch/v1",
@@ -109,9 +140,9 @@ def _cron_job(options: Options, schedule: str, image: str) -> Object:
     }
 
 
-def _pod(options: Options, image: str) -> Object:
+def _pod(options: Options, image: str, entries: Sequence[str]) -> Object:
     """A pod at the level `restricted` of Pod Security, which writes to one directory only."""
-    container = {
+    container: Object = {
         "name": NAME,
         "image": image,
         "command": ["kubeflow-volcano", "validate", "--quiet"],
@@ -128,6 +159,12 @@ def _pod(options: Options, image: str) -> Object:
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [{"name": "reports", "mountPath": _DIRECTORY}],
     }
+    volumes: list[Object] = [{"name": "reports", "emptyDir": {"sizeLimit": "256Mi"}}]
+    if entries:
+        items = [{"key": _key(path), "path": path} for path in entries]
+        volumes.append({"name": "catalog", "configMap": {"name": _ENTRIES, "items": items}})
+        container["volumeMounts"].append({"name": "catalog", "mountPath": _CATALOG, "readOnly": True})
+        container["args"].append(f"--catalog={_CATALOG}")
     return {
         "serviceAccountName": NAME,
         "automountServiceAccountToken": True,
@@ -141,5 +178,5 @@ def _pod(options: Options, image: str) -> Object:
             "seccompProfile": {"type": "RuntimeDefault"},
         },
         "containers": [container],
-        "volumes": [{"name": "reports", "emptyDir": {"sizeLimit": "256Mi"}}],
+        "volumes": volumes,
     }

@@ -18,7 +18,8 @@ CONTENTS = "bundle.json"
 SUMS = "SHA256SUMS"
 """The same sums for sha256sum, which verifies a bundle before anything of it is installed."""
 IMAGES = "images"
-FOLDERS = (IMAGES, "kustomize", "manifests", "wheels")
+CATALOG = "catalog"
+FOLDERS = (CATALOG, IMAGES, "kustomize", "manifests", "wheels")
 """What may be at the top of a bundle. Other files beside them, such as notes of people, are left alone."""
 
 _FORMAT = "kfv.bundle/v1"

@@ -14,9 +14,11 @@ from functools import partial
 from pathlib import Path
 
 import kubeflow_volcano
+from kubeflow_volcano.catalog import data
 from kubeflow_volcano.catalog.kustomize import kustomize_release
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.rollout.bundle.contents import CATALOG
 from kubeflow_volcano.rollout.desired import collecting
 from kubeflow_volcano.rollout.manifests.kustomizations import Kustomizations
 from kubeflow_volcano.rollout.manifests.kustomize_binary import ARCHITECTURES, asset, carried_name
@@ -55,6 +57,13 @@ def manifest_items(settings: Settings, progress: Progress, scratch: Path) -> Ite
     for source, place in sources.originals().items():
         if not place.is_relative_to(library):  # the wheel brings these
             yield _item(source, place, scratch)
+
+
+def catalog_items() -> Iterator[Item]:
+    """The user's entries of the catalog, by which all else of the bundle was chosen."""
+    if home := data.added():
+        for path in data.own_texts():
+            yield Item.of_file(f"{CATALOG}/{path}", f"catalog_directory: {path}", home / path)
 
 
 def kustomize_items(settings: Settings, progress: Progress) -> tuple[list[Item], list[Problem]]:

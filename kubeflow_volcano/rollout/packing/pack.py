@@ -9,7 +9,7 @@ from pathlib import Path
 from kubeflow_volcano import __version__
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress
-from kubeflow_volcano.rollout.bundle.contents import FOLDERS, IMAGES, SUMS, Contents
+from kubeflow_volcano.rollout.bundle.contents import CATALOG, FOLDERS, IMAGES, SUMS, Contents
 from kubeflow_volcano.rollout.bundle.sums import Summing, size_of
 from kubeflow_volcano.rollout.bundle.writing import Writer
 from kubeflow_volcano.rollout.desired import desired
@@ -18,7 +18,7 @@ from kubeflow_volcano.rollout.images.registry.plan import copies
 from kubeflow_volcano.rollout.images.report.image_list import report
 from kubeflow_volcano.rollout.manifests.kustomize_binary import provide
 from kubeflow_volcano.rollout.manifests.trees import scratch
-from kubeflow_volcano.rollout.packing.files import architectures, kustomize_items, manifest_items
+from kubeflow_volcano.rollout.packing.files import architectures, catalog_items, kustomize_items, manifest_items
 from kubeflow_volcano.rollout.packing.images import Images
 from kubeflow_volcano.rollout.packing.item import Item
 from kubeflow_volcano.rollout.packing.wheels import Wheels, python_version
@@ -83,11 +83,12 @@ class _Run:
         self.packed = Packed(writer.directory)
 
     def all(self) -> None:
-        """Every part that bundle_contents names; the others stay as they are."""
+        """Every part that bundle_contents names, and the user's entries; the others stay as they are."""
         parts = self._settings.bundle.contents
         for folder in FOLDERS:
-            if folder not in parts:
+            if folder not in (*parts, CATALOG):
                 self._wanted |= self._writer.entries(folder).keys()
+        self._items(catalog_items())
         if "manifests" in parts:
             self._items(manifest_items(self._settings, self._progress, self._room))
         if "kustomize" in parts:

@@ -16,6 +16,8 @@ from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.decode import SAME, Key, Parsed, decode
 from kubeflow_volcano.directories import cache_directory
 from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.rollout.bundle.contents import CATALOG
+from kubeflow_volcano.rollout.bundle.reading import Bundle
 from kubeflow_volcano.rollout.settings.access import AccessSettings, validate_access
 from kubeflow_volcano.rollout.settings.ceded import CededFields
 from kubeflow_volcano.rollout.settings.existing import validate_existing
@@ -292,10 +294,18 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
 
 
 def _add_entries(values: Mapping[str, Any]) -> Iterator[Problem]:
-    """Read the user's entries from now on; yields why that is not possible."""
-    directory = values["catalog_directory"]
+    """Read the user's entries from now on; yields why that is not possible.
+
+    Where the directory is not carried, those of the bundle count.
+    """
+    named = values["catalog_directory"]
+    directory = Path(named).expanduser() if named else None
+    carried = decode(BundleSettings, values).directory
     try:
-        data.add(Path(directory).expanduser() if directory else None)
+        if directory and carried and not directory.exists() and (carried / CATALOG).is_dir():
+            Bundle.open(carried).verify(CATALOG)
+            directory = carried / CATALOG
+        data.add(directory)
     except InvalidInput as error:
         yield from error.problems
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.catalog import kustomize
+from kubeflow_volcano.catalog import data, kustomize
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
@@ -100,6 +100,30 @@ def packed(settings: Settings, *, check: bool = False) -> Packed:
 def place(settings: Settings, name: str) -> Path:
     part: Component = next(item for item in settings.components if item.name == name)
     return Sources(settings, silent).place(part)
+
+
+def test_the_users_entries_are_in_the_bundle_and_are_read_from_it_where_the_directory_is_not(
+    configure: Configure, tmp_path: Path
+) -> None:
+    own = tmp_path / "own"
+    entry = own / "local_path/0.0.90.yaml"
+    entry.parent.mkdir(parents=True)
+    text = (data.HOME / "local_path/0.0.37.yaml").read_text("utf-8").replace('version: "0.0.37"', 'version: "0.0.90"')
+    entry.write_text(text, "utf-8")
+    given = {"catalog_directory": str(own), "local_path_version": "0.0.90"}
+    assert "catalog/local_path/0.0.90.yaml" in packed(configure(**given)).fetched
+    assert packed(configure(**given)).fetched == []
+
+    shutil.rmtree(own)
+    there = configure("there", **given)
+    assert there.local_path.entry == str(tmp_path / "bundle/catalog/local_path/0.0.90.yaml")
+    assert place(there, "local-path").read_bytes() == TEXT
+    assert there.own_entries
+
+    carried = tmp_path / "bundle/catalog/local_path/0.0.90.yaml"
+    carried.write_text(text + "# changed\n", "utf-8")
+    with pytest.raises(InvalidInput, match=r"0\.0\.90\.yaml has"):
+        configure("there", **given)
 
 
 def test_everything_is_used_from_the_bundle_once_upstream_is_gone(

@@ -11,7 +11,10 @@ import pytest
 import yaml
 
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.scheduled import with_schedule
+from kubeflow_volcano.catalog import data
+from kubeflow_volcano.catalog.read import load_component
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.plan.steps import scheduled_validation
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from kubeflow_volcano.validators.cli import rbac, scheduled
@@ -122,3 +125,43 @@ def test_the_plan_names_its_objects() -> None:
     assert (found["schedule"], found["image"], found["probes"]) == ("0 6 * * *", IMAGE, False)
     assert f"CronJob {scheduled.NAMESPACE}/{scheduled.NAME}" in found["objects"]
     assert len(found["objects"]) == sum(map(len, settings.added.values()))
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """A directory with an entry of the user: the catalog's Volcano under another version."""
+    (tmp_path / "volcano").mkdir()
+    text = (data.HOME / "volcano/1.15.1.yaml").read_text("utf-8").replace('version: "1.15.1"', 'version: "1.15.7"')
+    (tmp_path / "volcano/1.15.7.yaml").write_text(text, "utf-8")
+    return tmp_path
+
+
+def test_the_users_entries_go_with_it(own: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    settings = of(validation_schedule="@daily", catalog_directory=str(own), volcano_version="1.15.7")
+    found = by_kind(settings)
+    spec = found["CronJob"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    (volume,) = (item["configMap"] for item in spec["volumes"] if "configMap" in item)
+    assert volume["name"] == found["ConfigMap"]["metadata"]["name"]
+    # As a kubelet makes the volume: the files are in a hidden directory, and links lead there.
+    mounted = tmp_path_factory.mktemp("mounted")
+    for item in volume["items"]:
+        place = mounted / "..2026_11_28" / item["path"]
+        place.parent.mkdir(parents=True)
+        place.write_text(found["ConfigMap"]["data"][item["key"]], "utf-8")
+        (mounted / Path(item["path"]).parts[0]).symlink_to(place.parent)
+    container = spec["containers"][0]
+    (where,) = (item["mountPath"] for item in container["volumeMounts"] if item["name"] == "catalog")
+    words = [word.replace(f"--catalog={where}", f"--catalog={mounted}") for word in container["args"]]
+    assert options(parse_words(words)).volcano_version == "1.15.7"
+    assert load_component("volcano", "1.15.7").entry == str(mounted / "volcano/1.15.7.yaml")
+
+
+def test_entries_that_no_config_map_holds_are_refused(own: Path) -> None:
+    with (own / "volcano/1.15.7.yaml").open("a", encoding="utf-8") as file:
+        file.write("# a long comment\n" * 40_000)
+    with pytest.raises(InvalidInput, match="entries in catalog_directory"):
+        of(validation_schedule="@daily", catalog_directory=str(own), volcano_version="1.15.7")
+
+
+def test_without_entries_of_the_user_there_is_no_config_map() -> None:
+    assert "ConfigMap" not in by_kind(of(validation_schedule="@daily"))
