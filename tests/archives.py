@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
+from kubeflow_volcano.deriving.release import (
+    Derived,
+    Remotes,
+    built,
+    derive_release,
+    opened,
+    remotes_of,
+    wanted_paths,
+)
 from tests.places import UPSTREAM
 
 _ARGO = {"argo-workflows": "argo-workflows-3.7.3.tar.gz"}
@@ -34,6 +44,23 @@ def archive_of(release: str) -> Path:
     """The archive of a release; may not be there."""
     name = "community-distribution" if release.startswith("26.") else "manifests"
     return file_beside(f"{name}-{release}.tar.gz")
+
+
+class Again(NamedTuple):
+    """What was derived of the archive of a release, and what it takes from elsewhere."""
+
+    found: Derived
+    remotes: Remotes
+
+
+def derived_again(release: str, like: str, kustomize: Path) -> Again:
+    """A release whose archive is at hand, derived with the help of the entry of the release `like`."""
+    given = {name: str(file_beside(file)) for name, file in REMOTE_BASES.get(release, {}).items()}
+    with opened(archive_of(release)) as root:
+        paths = wanted_paths(root, like)
+        remotes = remotes_of(root, paths, like, given)
+        objects = built(root, paths, like, remotes, {"kustomize_binary": str(kustomize)})
+        return Again(derive_release(root, like, objects), remotes)
 
 
 def needed_archive(release: str) -> Path:

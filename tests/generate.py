@@ -11,19 +11,21 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from gang_demo.catalogue import CASES
 from gang_demo.show import page
-from kubeflow_volcano.catalog import document, read
+from kubeflow_volcano.catalog import data, document, read
 from kubeflow_volcano.deriving.entry import judged_text, text_of
-from kubeflow_volcano.deriving.single import SINGLE, derive_single, objects_of
+from kubeflow_volcano.deriving.single import PLUGINS, PROGRAMS, SINGLE, derive_single, kept_objects, objects_of
 from kubeflow_volcano.validators.cli import manual
 from kubeflow_volcano.validators.report.document import MANUAL
 from tests import arguments, messages, variables
-from tests.archives import manifest_of
+from tests.archives import archive_of, derived_again, manifest_of
 from tests.cases import table as cases
+from tests.kustomize_tool import kustomize_of
 from tests.pages.copies import translated_pages
 from tests.places import ROOT
 from tests.recorded import verdicts
@@ -47,16 +49,34 @@ def _checks() -> Texts:
 
 
 def _entries() -> Texts:
-    """What is derived in the catalog's entries, of those whose manifests are at hand."""
+    """What is derived in the catalog's entries, of those whose sources are at hand."""
     for kind in SINGLE:
-        for version in read.versions_of(kind.name):
+        for version in data.versions(kind.folder):
             manifest = manifest_of(kind.name, version)
-            if not manifest.is_file():
+            if kind is PLUGINS:
+                derived = derive_single(kind, b"", kept_objects(f"{kind.images}{name}:v{version}" for name in PROGRAMS))
+            elif manifest.is_file():
+                derived = derive_single(kind, *objects_of(manifest))
+            else:
                 sys.stderr.write(f"{kind.name} {version}: not derived again, no {manifest}\n")
                 continue
-            path = Path(f"kubeflow_volcano/catalog/{kind.folder}/{version}.yaml")
-            judged = judged_text((ROOT / path).read_text(encoding="utf-8"))
-            yield path, text_of(judged, derive_single(kind, *objects_of(manifest)))
+            yield _entry(f"{kind.folder}/{version}", derived)
+
+
+def _releases() -> Texts:
+    """Likewise, of the entries of releases."""
+    for version in read.releases():
+        archive = archive_of(version)
+        if archive.is_file():
+            kustomize = kustomize_of("1.30")  # releases of all times build with it
+            yield _entry(f"releases/{version}", derived_again(version, version, kustomize).found.record)
+        else:
+            sys.stderr.write(f"release {version}: not derived again, no {archive}\n")
+
+
+def _entry(name: str, derived: Mapping[str, Any]) -> tuple[Path, str]:
+    path = Path(f"kubeflow_volcano/catalog/{name}.yaml")
+    return path, text_of(judged_text((ROOT / path).read_text(encoding="utf-8")), derived)
 
 
 def _catalog() -> Texts:
@@ -84,6 +104,7 @@ GENERATORS: Sequence[Callable[[], Texts]] = (
     arguments.generated,
     _checks,
     _entries,
+    _releases,
     _catalog,
     _scenarios,
     messages.generated,

@@ -87,6 +87,7 @@ class Claim:
     run_as_user: int | None
     run_as_group: int | None
     fs_group: int | None
+    fs_group_change_policy: str = ""
 
     @property
     def owner(self) -> str:
@@ -101,9 +102,11 @@ class Claim:
 class Component:
     """One installable part.
 
-    `crds` have the versions that they serve, `images` those of containers by workload, `labels` the versions in the
-    labels of workloads. `queue_fields` are those that the CRD of Volcano's queues has below spec. `entry` is the file
-    of the user that describes it; empty for components of the catalog.
+    `crds` have the versions that they serve, `stored` the one in which objects are stored where several are served.
+    `images` are those of containers by workload, `labels` the versions in the labels of workloads, `selectors` what
+    workloads select their pods by, `intercepts` the resources of each of the `webhooks`. `queue_fields` are those that
+    the CRD of Volcano's queues has below spec, `scheduler_actions` and `scheduler_plugins` those of the configuration
+    that its manifest brings. `entry` is the file of the user that describes it; empty for components of the catalog.
     """
 
     name: str
@@ -119,14 +122,25 @@ class Component:
     namespaces: tuple[str, ...] = ()
     workloads: tuple[ObjectName, ...] = ()
     crds: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    stored: Mapping[str, str] = field(default_factory=dict, hash=False)
     webhooks: tuple[ObjectName, ...] = ()
+    intercepts: Mapping[ObjectName, tuple[str, ...]] = field(default_factory=dict, hash=False)
     injected: tuple[str, ...] = ()
     policies: tuple[ObjectName, ...] = ()
     claims: tuple[Claim, ...] = ()
     images: Mapping[ObjectName, Mapping[str, str]] = field(default_factory=dict, hash=False)
+    selectors: Mapping[ObjectName, str] = field(default_factory=dict, hash=False)
     labels: Mapping[ObjectName, str] = field(default_factory=dict, hash=False)
     queue_fields: tuple[str, ...] = ()
+    scheduler_actions: tuple[str, ...] = ()
+    scheduler_plugins: tuple[str, ...] = ()
     entry: str = ""
+
+    @property
+    def central(self) -> tuple[Ref, ...]:
+        """Its workloads, webhook configurations and CRDs."""
+        crds = (Ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name) for name in self.crds)
+        return *self.workloads, *self.webhooks, *crds
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,12 @@ def load_release(version: str) -> Release:
 def load_component(name: str, version: str) -> Component:
     """That version of a component of `OWN_FILES`; raises InvalidInput like `load_release`."""
     folder = name.replace("-", "_")
-    return decode(Component, _component(_record(folder, version, f"version of {name}")), entry=_entry(folder, version))
+    return decode_component(_record(folder, version, f"version of {name}"), _entry(folder, version))
+
+
+def decode_component(record: Mapping[str, Any], entry: str = "") -> Component:
+    """The component of a data file, or of a user's `entry`."""
+    return decode(Component, _component(record), entry=entry)
 
 
 def with_operator(release: Release, version: str = "") -> Release:
@@ -231,9 +236,14 @@ def _needed(name: str, chosen: Iterable[Component], instead: Mapping[str, str]) 
 
 def _component(record: Mapping[str, Any]) -> Mapping[str, Any]:
     """The record of a component, whole: its workloads are those whose images are named."""
-    crds = record.get("crds", {})
-    crds = crds if isinstance(crds, Mapping) else {name: [] for name in crds}
-    return {"workloads": [*record.get("images", ())], **record, "crds": crds}
+    crds, webhooks = record.get("crds", {}), record.get("webhooks", {})
+    return {
+        "workloads": [*record.get("images", ())],
+        **record,
+        "crds": crds if isinstance(crds, Mapping) else {name: [] for name in crds},
+        "webhooks": [*webhooks],
+        "intercepts": webhooks if isinstance(webhooks, Mapping) else {},
+    }
 
 
 def _entry(folder: str, version: str) -> str:

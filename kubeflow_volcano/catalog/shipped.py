@@ -1,4 +1,4 @@
-"""What each release ships, as seen in a cluster: images of containers, version labels, versions of CRDs.
+"""What each release ships, as seen in a cluster: images of containers, version labels, versions of CRDs, claims.
 
 Images are those of the containers of its workloads, by the entries of the catalog and of the user.
 """
@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from kubeflow_volcano.catalog.data import cached
-from kubeflow_volcano.catalog.model import Component
+from kubeflow_volcano.catalog.model import Claim, Component
 from kubeflow_volcano.catalog.read import load_component, load_release, releases
 from kubeflow_volcano.ref import Ref
 
@@ -59,6 +59,12 @@ def crd_versions() -> Mapping[str, Mapping[frozenset[str], tuple[str, ...]]]:
         if served
     )
     return {name: versions for name, versions in found.items() if len(versions) > 1}
+
+
+@cached
+def shipped_claims() -> tuple[Claim, ...]:
+    """The claims of all components, with the identities of their consumers."""
+    return tuple(claim for _, part in _components() for claim in part.claims)
 
 
 @cached

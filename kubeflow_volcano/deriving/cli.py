@@ -12,7 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kubeflow_volcano.catalog import data
+from kubeflow_volcano.catalog import data, read
+from kubeflow_volcano.catalog.edges import steps_between
+from kubeflow_volcano.catalog.model import Component
+from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.deriving.entry import judged_text, text_of, yaml_text
 from kubeflow_volcano.deriving.operator import FOLDER, PATH, derive_operator
 from kubeflow_volcano.deriving.release import (
@@ -25,7 +28,16 @@ from kubeflow_volcano.deriving.release import (
     remotes_of,
     wanted_paths,
 )
-from kubeflow_volcano.deriving.single import SINGLE, changed, derive_single, kind_of, objects_of
+from kubeflow_volcano.deriving.single import (
+    PLUGINS,
+    SINGLE,
+    Single,
+    changed,
+    derive_single,
+    in_tree,
+    kind_of,
+    objects_of,
+)
 from kubeflow_volcano.files import write_file
 from kubeflow_volcano.foreign import read_yaml
 from kubeflow_volcano.problems import InvalidInput, Problem
@@ -56,8 +68,7 @@ def main(arguments: Sequence[str], program: str = "kubeflow-volcano catalog") ->
     try:
         if own := _own(asked.catalog):
             data.add(own)
-        is_release = asked.source.is_dir() or (asked.source.is_file() and is_archive(asked.source))
-        _write(_of_release(asked) if is_release else _of_manifest(asked), asked.catalog)
+        _write(_entry_of(asked), asked.catalog)
     except InvalidInput as error:
         sys.stderr.write(f"{error}\n")
         return 2
@@ -87,12 +98,34 @@ def _write(entry: _Entry, catalog: Path | None) -> None:
     sys.stderr.writelines(f"{line}\n" for line in _report(entry, path, read_yaml(judged) or {}))
 
 
+def _parts(folder: str, record: Mapping[str, Any]) -> Mapping[str, Component]:
+    """The components of a record, by name."""
+    if folder == "releases":
+        return read.decode_release(record).components
+    return {record["name"]: read.decode_component(record)}
+
+
 def _report(entry: _Entry, path: Path | None, judged: Mapping[str, Any]) -> Iterator[str]:
+    whole = data.merged([judged, entry.derived])
     yield f"{entry.folder}/{entry.version}: derived{f', in {path}' if path else ''}."
     yield f"Compared with {entry.like}:"
     yield from (f"  {line}" for line in entry.changes or ["the same"])
+    yield from _upgrade(entry, whole)
     yield "To be judged by a person:"
     yield from (f"  {name}: {_short(value)}" for name, value in judged.items())
+
+
+def _upgrade(entry: _Entry, whole: Mapping[str, Any]) -> Iterator[str]:
+    old = _parts(entry.folder, data.load(f"{entry.folder}/{entry.like}"))
+    try:
+        steps = [*steps_between(old, _parts(entry.folder, whole))]
+    except InvalidInput as error:
+        yield "To be corrected before it can be used:"
+        yield from (f"  {problem}" for problem in error.problems)
+        return
+    brings = ":" if steps else " nothing that a person has to know."
+    yield f"By both entries, an upgrade from {entry.like} brings{brings}"
+    yield from (f"  {step.title}. {step.consequence}" for step in steps)
 
 
 def _short(value: Any) -> str:
@@ -100,45 +133,66 @@ def _short(value: Any) -> str:
     return text if len(text) <= 100 else f"{text[:100]}…"  # noqa: PLR2004  a line
 
 
-def _of_manifest(asked: argparse.Namespace) -> _Entry:
-    raw, objects = objects_of(asked.source)
-    kind = kind_of(objects)
-    if kind is None:
-        raise InvalidInput(
-            Problem(
-                f"{asked.source} is the manifest of no component that has entries of its own.",
-                f"a release of Kubeflow, or the manifest of one of: {', '.join(item.title for item in SINGLE)}.",
-                "correct SOURCE.",
-            )
+def _entry_of(asked: argparse.Namespace) -> _Entry:
+    """By what SOURCE is: the tree of a release or of a component, as a directory or an archive, or a manifest."""
+    if not (asked.source.is_dir() or (asked.source.is_file() and is_archive(asked.source))):
+        raw, objects = objects_of(asked.source)
+        if kind := kind_of(objects):
+            return _of_manifest(kind, raw, objects, asked)
+        found = f"{asked.source} is the manifest of no component that has entries of its own."
+    else:
+        with opened(asked.source) as root:
+            if (root / EXAMPLE).is_file():
+                return _of_release(root, asked)
+            if (root / PATH).is_dir():
+                return _of_operator(root, asked)
+            if tree := in_tree(root):
+                return _of_manifest(*tree, asked, _version_in(root, asked.source))
+        found = f"{asked.source} has neither {EXAMPLE} nor the manifest of a component."
+    raise InvalidInput(
+        Problem(
+            found,
+            f"a release of Kubeflow, or the repository or manifest of {', '.join(item.title for item in SINGLE)}.",
+            "correct SOURCE.",
         )
-    derived = derive_single(kind, raw, objects, asked.version)
+    )
+
+
+def _of_manifest(
+    kind: Single, raw: bytes, objects: Sequence[Object], asked: argparse.Namespace, named: str = ""
+) -> _Entry:
+    """`named` is the version that its tree is named by, which counts where images tell none."""
+    derived = derive_single(kind, raw, objects, asked.version, named)
     version = derived["version"]
     like = _like(kind.folder, asked.like, version)
     model = data.load(f"{kind.folder}/{like}")
     changes = changed(derived, model)
-    if derived["address"] is None:
-        changes.append(f"address: none, as the images are not upstream's; set {kind.folder}_source to the manifest")
-    return _Entry(kind.folder, version, derived, {name: model.get(name) for name in _JUDGED}, like, changes)
+    if derived["address"] is None and kind is not PLUGINS:
+        changes.append(f"address: none, as it is not upstream's; set {kind.folder}_source to the manifest")
+    judged = {name: model.get(name) for name in _JUDGED if name not in derived}
+    return _Entry(kind.folder, version, derived, judged, like, changes)
 
 
-def _of_release(asked: argparse.Namespace) -> _Entry:
+def _of_release(root: Path, asked: argparse.Namespace) -> _Entry:
     variables = {"kustomize_binary": asked.kustomize}
     if own := _own(asked.catalog):
         variables["catalog_directory"] = str(own)
     given = dict(item.split("=", 1) for item in asked.remote if "=" in item)
-    with opened(asked.source, PATH) as root:
-        version = asked.version or _version_of(root)
-        if not (root / EXAMPLE).is_file():
-            return _of_operator(asked, derive_operator(root, version, variables))
-        like = _like("releases", asked.like, version)
-        paths = wanted_paths(root, like)
-        remotes = remotes_of(root, paths, like, given)
-        found = derive_release(root, like, built(root, paths, like, remotes, variables))
-        judged = judgement(found, version, like, remotes)
-        return _Entry("releases", version, found.record, judged, like, [*_changes(found, like)])
+    version = asked.version or _version_in(root, asked.source)
+    if not version:
+        nameless = f"{asked.source}, whose name has no version."
+        raise InvalidInput(Problem(nameless, "the version of the release.", "name it with --version VERSION."))
+    like = _like("releases", asked.like, version)
+    paths = wanted_paths(root, like)
+    remotes = remotes_of(root, paths, like, given)
+    found = derive_release(root, like, built(root, paths, like, remotes, variables))
+    judged = judgement(found, version, like, remotes)
+    return _Entry("releases", version, found.record, judged, like, [*_changes(found, like)])
 
 
-def _of_operator(asked: argparse.Namespace, derived: Mapping[str, Any]) -> _Entry:
+def _of_operator(root: Path, asked: argparse.Namespace) -> _Entry:
+    named = asked.version or _version_in(root, asked.source)
+    derived = derive_operator(root, named, {"kustomize_binary": asked.kustomize})
     like = _like(FOLDER, asked.like, derived["version"])
     model = data.load(f"{FOLDER}/{like}")
     judged = {name: model.get(name) for name in ("kubernetes", "requires")}
@@ -161,13 +215,12 @@ def _changes(found: Derived, like: str) -> Iterator[str]:
         yield f"{name}: requires {', '.join(lacking)}, too, by the kinds and namespaces that it uses"
 
 
-def _version_of(root: Path) -> str:
-    match = re.search(r"-v?([0-9]+(?:\.[0-9]+)+(?:-[a-z0-9.]+)?)$", root.resolve().name)
-    if match:
-        return match[1]
-    raise InvalidInput(
-        Problem(f"the directory {root.name}, which has no version.", "a version.", "name it with --version VERSION.")
-    )
+def _version_in(root: Path, source: Path) -> str:
+    """The version in the name of a tree, else in that of its archive; empty without one."""
+    for name in (root.resolve().name, re.sub(r"\.(tar|tgz|tar\.[a-z0-9]+)$", "", source.name)):
+        if match := re.search(r"(?:^|-)v?([0-9]+(?:\.[0-9]+)+(?:-[a-z0-9.]+)?)$", name):
+            return match[1]
+    return ""
 
 
 def _like(folder: str, like: str, version: str) -> str:
@@ -195,8 +248,8 @@ def _parser(program: str) -> argparse.ArgumentParser:
         "source",
         type=Path,
         metavar="SOURCE",
-        help="archive or directory of a Kubeflow release or of the training operator, or manifest of Volcano or of the "
-        "local path provisioner",
+        help="archive or directory of a release of Kubeflow, or of the repository of the training operator, Volcano, "
+        "the local path provisioner or scheduler-plugins; or a manifest of one of the last three",
     )
     one.add_argument("--like", default="", metavar="VERSION", help="take judgements from it; default: the newest")
     one.add_argument(

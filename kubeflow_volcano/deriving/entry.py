@@ -12,6 +12,8 @@ DERIVED = "# Derived; `kubeflow-volcano catalog derive` writes all below."
 """The first line of the second document."""
 
 _LONGEST = 120
+_DERIVED_LONGEST = 180
+"""Short lists behind long names are one line, too."""
 _LONG_WORD = 135
 _SHORT = 90
 
@@ -24,14 +26,14 @@ def judged_text(text: str) -> str:
 
 def text_of(judged: str, derived: Mapping[str, Any]) -> str:
     """The whole text of an entry."""
-    return f"---\n{judged}---\n{DERIVED}\n{yaml_text(derived)}"
+    return f"---\n{judged}---\n{DERIVED}\n{yaml_text(derived, longest=_DERIVED_LONGEST)}"
 
 
-def yaml_text(data: Any, comments: Iterable[str] = ()) -> str:
+def yaml_text(data: Any, comments: Iterable[str] = (), *, longest: int = _LONGEST) -> str:
     """Data as YAML, as the catalog is written: short lists on one line, texts with only digits and dots in quotes."""
     lines = "".join(f"# {line}\n" for line in comments)
     return lines + yaml.dump(
-        data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_LONGEST, default_flow_style=False
+        data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=longest, default_flow_style=False
     )
 
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import yaml
+
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.cluster.mesh import INJECTION, SELECTING, selector_of
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.foreign import read_yaml
+from kubeflow_volcano.problems import InvalidInput, Problem
 
 FACTS = (
     "objects",
@@ -15,11 +19,15 @@ FACTS = (
     "injected",
     "policies",
     "images",
+    "selectors",
     "labels",
     "crds",
+    "stored",
     "webhooks",
     "claims",
     "queue_fields",
+    "scheduler_actions",
+    "scheduler_plugins",
 )
 """The fields of a component that its objects say."""
 
@@ -27,12 +35,30 @@ _WORKLOADS = ("Job", "Deployment", "StatefulSet", "DaemonSet")
 _WEBHOOKS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 _CRD = "CustomResourceDefinition"
 _CLAIM = "PersistentVolumeClaim"
+_CONFIGURATION = "volcano-scheduler.conf"
 _QUEUES = "queues.scheduling.volcano.sh"
 _VERSION = "app.kubernetes.io/version"
 
 
 def facts_of(objects: Sequence[Object]) -> dict[str, Any]:
-    """The derived fields; those that would be empty are absent. Fields are described in schemas/component.json."""
+    """The derived fields; those that would be empty are absent. Fields are described in schemas/component.json.
+
+    Raises:
+        InvalidInput: an object lacks what its kind has.
+    """
+    try:
+        return _facts_of(objects)
+    except (AttributeError, KeyError, TypeError, ValueError, yaml.YAMLError) as error:
+        raise InvalidInput(
+            Problem(
+                f"objects whose fields are not those of their kinds ({type(error).__name__}: {error}).",
+                "manifests that an API server takes.",
+                "correct SOURCE.",
+            )
+        ) from error
+
+
+def _facts_of(objects: Sequence[Object]) -> dict[str, Any]:
     workloads = sorted(
         (obj for obj in objects if obj["kind"] in _WORKLOADS and obj["spec"].get("replicas") != 0),
         key=lambda obj: (_WORKLOADS.index(obj["kind"]), _name(obj)),
@@ -47,6 +73,7 @@ def facts_of(objects: Sequence[Object]) -> dict[str, Any]:
         ),
         "policies": sorted(_name(obj) for obj in objects if obj["kind"] in SELECTING and selector_of(obj)),
         "images": {_name(obj): dict(_images(obj)) for obj in workloads},
+        "selectors": {_name(obj): text for obj in workloads if (text := _selector(obj))},
         "labels": {
             _name(obj): str(label)
             for obj in workloads
@@ -57,9 +84,17 @@ def facts_of(objects: Sequence[Object]) -> dict[str, Any]:
             for obj in sorted(objects, key=_name)
             if obj["kind"] == _CRD
         },
-        "webhooks": sorted(_name(obj) for obj in objects if obj["kind"] in _WEBHOOKS),
+        "stored": {
+            obj["metadata"]["name"]: stored
+            for obj in sorted(objects, key=_name)
+            if obj["kind"] == _CRD and (stored := _stored(obj))
+        },
+        "webhooks": {
+            _name(obj): sorted({*_intercepted(obj)}) for obj in sorted(objects, key=_name) if obj["kind"] in _WEBHOOKS
+        },
         "claims": [_claim(obj, objects) for obj in sorted(objects, key=_name) if obj["kind"] == _CLAIM],
         "queue_fields": _queue_fields(objects),
+        **_configured(objects),
     }
     return {name: value for name, value in found.items() if value}
 
@@ -89,6 +124,33 @@ def _images(workload: Object) -> Iterator[tuple[str, str]]:
         yield item["name"], str(ImageName.parse(item["image"]) or item["image"])
 
 
+def _selector(workload: Object) -> str:
+    """The selector of a workload, which is immutable, as kubectl writes it; a Job gets one from its controller."""
+    selector = workload["spec"].get("selector") or {}
+    labels = [f"{key}={value}" for key, value in (selector.get("matchLabels") or {}).items()]
+    others = [
+        f"{item['key']} {item['operator']} ({'|'.join(sorted(item.get('values') or ()))})"
+        for item in selector.get("matchExpressions") or ()
+    ]
+    return ",".join(sorted([*labels, *others]))
+
+
+def _stored(crd: Object) -> str:
+    """The version in which objects are stored; empty where it is the only one that is served."""
+    stored = next((item["name"] for item in crd["spec"]["versions"] if item.get("storage")), "")
+    served = [item["name"] for item in crd["spec"]["versions"] if item["served"]]
+    return "" if served == [stored] else stored
+
+
+def _intercepted(configuration: Object) -> Iterator[str]:
+    """The resources that it intercepts, without subresources; where it is all of a group, that group."""
+    for hook in configuration.get("webhooks") or ():
+        for rule in hook.get("rules") or ():
+            for resource in rule.get("resources") or ():
+                name = resource.partition("/")[0]
+                yield from (f"*.{group}" for group in rule.get("apiGroups") or ()) if name == "*" else (name,)
+
+
 def _claim(claim: Object, objects: Sequence[Object]) -> dict[str, Any]:
     """A claim and the identity of the workload that mounts it; a container outranks its pod."""
     ref = Ref.of(claim)
@@ -115,6 +177,7 @@ def _claim(claim: Object, objects: Sequence[Object]) -> dict[str, Any]:
                     "run_as_user": both.get("runAsUser"),
                     "run_as_group": both.get("runAsGroup"),
                     "fs_group": of_pod.get("fsGroup"),
+                    **({"fs_group_change_policy": policy} if (policy := of_pod.get("fsGroupChangePolicy")) else {}),
                 }
     return found | {"consumer": "", "run_as_user": None, "run_as_group": None, "fs_group": None}
 
@@ -131,3 +194,14 @@ def _queue_fields(objects: Sequence[Object]) -> list[str]:
             for name in version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
         }
     )
+
+
+def _configured(objects: Sequence[Object]) -> dict[str, list[str]]:
+    """Of Volcano: the actions and plugins in the configuration that its manifest brings for its scheduler."""
+    for obj in objects:
+        if obj["kind"] == "ConfigMap" and (text := (obj.get("data") or {}).get(_CONFIGURATION)):
+            parsed = read_yaml(text) or {}
+            plugins = {item["name"] for tier in parsed.get("tiers") or () for item in tier.get("plugins") or ()}
+            actions = [name.strip() for name in str(parsed.get("actions") or "").split(",") if name.strip()]
+            return {"scheduler_actions": actions, "scheduler_plugins": sorted(plugins)}
+    return {}

@@ -47,6 +47,8 @@ _GITHUB = re.compile(
     r"(?:/releases/download/(?P<tag>[^/]+)/(?P<file>.+)|/+(?P<path>[^?]*)\?(?:.*&)?ref=(?P<ref>[^&]+).*)$"
 )
 
+_KUSTOMIZE = re.compile(r"github\.com/kubernetes-sigs/kustomize/releases/tag/(?:kustomize(?:%2F|/))?v([0-9.]+[0-9])")
+
 Record = Mapping[str, Any]
 
 
@@ -54,7 +56,7 @@ class Derived(NamedTuple):
     """The derived part of an entry; `names` of its components by path, and `new` ones that no other entry has.
 
     `versions` are those of its images, by component. `missing` are requirements that the objects of a component
-    have beyond those of the entry that it was derived like.
+    have beyond those of the entry that it was derived like. `kustomize` is the version that its README names, or empty.
     """
 
     record: dict[str, Any]
@@ -64,14 +66,15 @@ class Derived(NamedTuple):
     versions: Mapping[str, str]
     missing: Mapping[str, Sequence[str]]
     content: str
+    kustomize: str
 
 
 @contextmanager
-def opened(source: Path, *others: str) -> Iterator[Path]:
-    """The directory of a release's manifests: a directory as it is, an archive unpacked for as long as it is used.
+def opened(source: Path) -> Iterator[Path]:
+    """The directory of an archive's content, for as long as it is used; a directory as it is.
 
     Raises:
-        InvalidInput: it is neither, or has no example of a whole release and none of the `others`.
+        InvalidInput: the archive is not whole.
     """
     with TemporaryDirectory(prefix="kubeflow-volcano-derive-") as folder:
         root = source
@@ -79,12 +82,9 @@ def opened(source: Path, *others: str) -> Iterator[Path]:
             try:
                 unpack(source, Path(folder))
             except DAMAGED as error:
-                problem = Problem(f"{source}: {error}.", "a whole archive of a release.", "fetch it again.")
+                problem = Problem(f"{source}: {error}.", "a whole archive.", "fetch it again.")
                 raise InvalidInput(problem) from error
             root = top_of(Path(folder))
-        if not any((root / path).exists() for path in (EXAMPLE, *others)):
-            needed = f"an archive or a directory with {EXAMPLE}, as upstream publishes it."
-            raise InvalidInput(Problem(f"{source} has no {EXAMPLE}.", needed, "correct SOURCE."))
         yield root
 
 
@@ -239,7 +239,15 @@ def derive_release(root: Path, like: str, objects: Mapping[str, Sequence[Object]
         if (lacking := [need for need in found if need not in required.get(name, ())])
     }
     gone = [part.name for part in known if part.name not in by_name]
-    return Derived(record, names, [names[path] for path in new], gone, versions, missing, content_sum(root))
+    return Derived(
+        record, names, [names[path] for path in new], gone, versions, missing, content_sum(root), _kustomize(root)
+    )
+
+
+def _kustomize(root: Path) -> str:
+    readme = root / "README.md"
+    found = _KUSTOMIZE.search(readme.read_text("utf-8", "replace")) if readme.is_file() else None
+    return found[1] if found else ""
 
 
 def matched(facts: Mapping[str, Record], known: Sequence[Component]) -> dict[str, str]:
@@ -365,6 +373,9 @@ def judgement(found: Derived, version: str, like: str, remotes: Remotes) -> dict
         },
         "remote_sources": remotes.sources,
         "remote_bases": remotes.bases,
+        "kustomize_version": found.kustomize
+        if found.kustomize in data.load("kustomize")
+        else model["kustomize_version"],
         "upgrades_from": [like] if version_key(like) < version_key(version) else [],
         "operator": model["operator"] | {"version": found.versions.get(operator, model["operator"]["version"])},
         "joint_values": [item for item in model.get("joint_values", ()) if item["component"] in names],

@@ -1,24 +1,35 @@
-"""Entries of components with one manifest: Volcano and the local path provisioner.
+"""Entries of components with one manifest: Volcano, the local path provisioner and scheduler-plugins.
 
-A vendor's build counts as what it is a build of: names of objects show which, and images have the version.
+A vendor's build counts as what it is a build of: names of objects show which, and images have the version. Upstream
+publishes no manifest of scheduler-plugins but a chart; the manifest is the one that the catalog keeps, with its images.
 """
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from kubeflow_volcano import foreign
+from kubeflow_volcano.catalog import data
 from kubeflow_volcano.catalog.images.names import ImageName
+from kubeflow_volcano.catalog.model import version_key
+from kubeflow_volcano.catalog.schedulers import known_plugins
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.deriving.facts import FACTS, facts_of
+from kubeflow_volcano.foreign import read_yaml
 from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.rollout.manifests.archives import DAMAGED, plain_bytes
+from kubeflow_volcano.rollout.manifests.render import objects_in
 
-_GZIP = b"\x1f\x8b"
+CHART = "manifests/install/charts/as-a-second-scheduler"
+"""Where the repository of scheduler-plugins has its chart."""
+PROGRAMS = ("controller", "kube-scheduler")
+"""Its images."""
+KEPT = "scheduler_plugins/manifests"
+"""Its manifests in the catalog."""
 
 
 class Single(NamedTuple):
@@ -32,6 +43,16 @@ class Single(NamedTuple):
     object: str
     images: str
 
+
+PLUGINS = Single(
+    "scheduler-plugins",
+    "Scheduler-plugins",
+    "scheduler_plugins",
+    "kubernetes-sigs/scheduler-plugins",
+    KEPT,
+    "CustomResourceDefinition podgroups.scheduling.x-k8s.io",
+    "registry.k8s.io/scheduler-plugins/",
+)
 
 SINGLE = (
     Single(
@@ -52,34 +73,61 @@ SINGLE = (
         "Deployment local-path-provisioner",
         "docker.io/rancher/local-path-provisioner",
     ),
+    PLUGINS,
 )
 """All of them."""
 
 
 def objects_of(manifest: Path) -> tuple[bytes, tuple[Object, ...]]:
-    """The bytes of a manifest, unpacked if it is packed with gzip, and its objects.
+    """The bytes of a manifest, unpacked if it is compressed, and its objects.
 
     Raises:
         InvalidInput: it cannot be read, or is no YAML of Kubernetes objects.
     """
     try:
-        raw = manifest.read_bytes()
-        raw = gzip.decompress(raw) if raw.startswith(_GZIP) else raw
-    except (OSError, EOFError, gzip.BadGzipFile) as error:
+        raw = plain_bytes(manifest)
+    except DAMAGED as error:
         problem = Problem(f"{manifest}: {error}.", "a manifest that can be read.", "correct SOURCE.")
         raise InvalidInput(problem) from error
-    found = foreign.parse(raw, str(manifest))
-    objects = [
-        item
-        for obj in found
-        if isinstance(obj, dict)
-        for item in (obj.get("items") or () if obj.get("kind") == "List" else (obj,))
-    ]
-    if odd := [obj for obj in objects if not ("kind" in obj and (obj.get("metadata") or {}).get("name"))]:
+    return raw, objects_in(raw, str(manifest))
+
+
+def in_tree(root: Path) -> tuple[Single, bytes, tuple[Object, ...]] | None:
+    """The component whose repository that is, with its manifest; None for other directories.
+
+    Raises:
+        InvalidInput: a file of it cannot be read.
+    """
+    for kind in SINGLE:
+        if (root / kind.path).is_file():
+            return kind, *objects_of(root / kind.path)
+    values = root / CHART / "values.yaml"
+    return (PLUGINS, b"", kept_objects(_images_of_chart(values))) if values.is_file() else None
+
+
+def _images_of_chart(values: Path) -> tuple[str, ...]:
+    content = read_yaml(values.read_bytes())
+    try:
+        return str(content["controller"]["image"]), str(content["scheduler"]["image"])
+    except (KeyError, TypeError) as error:
         raise InvalidInput(
-            Problem(f"{manifest}: {len(odd)} documents without kind or name.", "Kubernetes objects.", "correct SOURCE.")
-        )
-    return raw, tuple(objects)
+            Problem(f"{values} has no {error}.", "scheduler.image and controller.image.", "correct SOURCE.")
+        ) from error
+
+
+def kept_objects(images: Iterable[str]) -> tuple[Object, ...]:
+    """The objects of scheduler-plugins with these images, as the catalog keeps them: upstream has only a chart."""
+    home = data.HOME / KEPT
+    (kustomization,) = foreign.parse((home / "kustomization.yaml").read_bytes(), KEPT)
+    named = {image.rpartition(":")[0]: image for image in images}
+    objects = [
+        obj for name in kustomization["resources"] for obj in objects_in((home / name).read_bytes(), f"{KEPT}/{name}")
+    ]
+    for obj in (item for item in objects if item["kind"] == "Deployment"):
+        for container in obj["spec"]["template"]["spec"]["containers"]:
+            container["image"] = named.get(container["image"], container["image"])
+    made = ({"name": item["name"], "namespace": item["namespace"]} for item in kustomization["configMapGenerator"])
+    return *objects, *({"apiVersion": "v1", "kind": "ConfigMap", "metadata": item} for item in made)
 
 
 def kind_of(objects: Sequence[Object]) -> Single | None:
@@ -88,36 +136,49 @@ def kind_of(objects: Sequence[Object]) -> Single | None:
     return next((kind for kind in SINGLE if kind.object in names), None)
 
 
-def derive_single(kind: Single, raw: bytes, objects: Sequence[Object], version: str = "") -> dict[str, Any]:
-    """The derived fields of its entry; `version` where the images do not tell one.
+def derive_single(
+    kind: Single, raw: bytes, objects: Sequence[Object], version: str = "", named: str = ""
+) -> dict[str, Any]:
+    """The derived fields of its entry, called `version`, else as its images say, else as `named`.
 
-    The address is that of upstream's tag if all images are upstream's: its file and no other has the sum.
+    The address is that of upstream's tag if all images and plugins of the scheduler are upstream's: its file and no
+    other has the sum.
 
     Raises:
-        InvalidInput: the images have several versions, or none.
+        InvalidInput: the images have several versions or none, or objects are not what their kinds are.
     """
     facts = facts_of(objects)
-    images = [image for of in facts["images"].values() for image in of.values()]
-    version = version or _version(images)
+    images = [image for of in facts.get("images", {}).values() for image in of.values()]
+    version = version or _version(images, named)
     upstream = all(image.startswith(kind.images) for image in images)
-    origin = f"{kind.path} of {kind.repository} v{version}" if upstream else f"the manifest of {kind.title} {version}"
+    upstream = upstream and {*facts.get("scheduler_plugins", ())} <= known_plugins()
+    path = CHART if kind is PLUGINS else kind.path
+    origin = f"{path} of {kind.repository} v{version}" if upstream else f"the manifest of {kind.title} {version}"
     tag = f"https://raw.githubusercontent.com/{kind.repository}/v{version}/{kind.path}"
+    published = upstream and kind is not PLUGINS
     return {
         "name": kind.name,
         "title": kind.title,
         "version": version,
         "manifests": origin,
-        "address": f"{tag}#sha256={hashlib.sha256(raw).hexdigest()}" if upstream else None,
+        "address": f"{tag}#sha256={hashlib.sha256(raw).hexdigest()}" if published else None,
         "path": kind.path,
+        **({"kubernetes": _of_a_scheduler(version)} if kind is PLUGINS else {}),
         **facts,
     }
 
 
-def _version(images: Sequence[str]) -> str:
+def _of_a_scheduler(version: str) -> dict[str, str]:
+    """The minor of Kubernetes that a kube-scheduler with that version is made of, and the next: the skew policy."""
+    minor = version_key(version)[1]
+    return {"lowest": f"1.{minor}", "highest": f"1.{minor + 1}"}
+
+
+def _version(images: Sequence[str], named: str) -> str:
     tags = {name.tag for image in images if (name := ImageName.parse(image)) and name.tag}
     found = {match[1] for tag in tags if (match := re.fullmatch(r"v?([0-9]+(?:\.[0-9]+)+(?:-[a-z0-9.-]+)?)", tag))}
-    if len(found) == 1:
-        return found.pop()
+    if len(found) == 1 or (named and not found):
+        return (found or {named}).pop()
     raise InvalidInput(
         Problem(
             f"images with {'the versions ' + ', '.join(sorted(tags)) if tags else 'no version'}.",

@@ -31,8 +31,6 @@ from kubeflow_volcano.rollout.patches.upstream import fill_joint_values, replace
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.storage.static_volumes import objects_of, static_volumes
 
-_CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "")
-
 Parts = Mapping[str, tuple[Object, ...]]
 """The objects of each component, in manifest order."""
 
@@ -120,7 +118,16 @@ def render_upstream(
     if not offline:
         prune(settings.cache_directory, progress)
     notes = (*settings.own_entries, *sources.notes)
-    return {part.name: parts.get(part.name, ()) for part in components}, notes
+    return {part.name: _with_images(part, parts.get(part.name, ()), settings) for part in components}, notes
+
+
+def _with_images(part: Component, objects: tuple[Object, ...], settings: Settings) -> tuple[Object, ...]:
+    """The manifests that the catalog keeps for all versions of a component, with the images of this one."""
+    if settings.sources.get(part.name) == str(read.kept_manifests(part)):
+        for obj in objects:
+            for container in obj["spec"]["template"]["spec"]["containers"] if obj["kind"] == "Deployment" else ():
+                container["image"] = part.images.get(Ref.of(obj), {}).get(container["name"], container["image"])
+    return objects
 
 
 @contextlib.contextmanager
@@ -135,8 +142,7 @@ def collecting(problems: list[Problem]) -> Iterator[None]:
 def _require_expected(part: Component, objects: Sequence[Object], settings: Settings) -> None:
     variable = variable_of(part.name, settings) if part.name in settings.sources else "kubeflow_source"
     present = {Ref.of(obj) for obj in objects}
-    expected = {*part.workloads, *part.webhooks, *(Ref(*_CRD, name) for name in part.crds)}
-    if objects and (missing := sorted(expected - present)):
+    if objects and (missing := sorted({*part.central} - present)):
         raise InvalidInput(
             Problem(
                 f"the manifests of {part.name} lack {', '.join(map(str, missing))}.",

@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
+from kubeflow_volcano.catalog import data
 from kubeflow_volcano.catalog.images import lost, tables
 from kubeflow_volcano.cluster.api.client import Cluster
 from tests import serving
@@ -206,6 +207,13 @@ def api(tmp_path: Path) -> Iterator[FakeApi]:
     with serving.serving(server):
         yield fake
         fake.stop.set()
+
+
+@pytest.fixture(autouse=True)
+def no_entries_of_others() -> Iterator[None]:
+    """Entries of a user are those of the process; no test leaves any to the next."""
+    yield
+    data.add(None)
 
 
 @pytest.fixture

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kubeflow_volcano.catalog import gangs, read
 from kubeflow_volcano.catalog.images.names import ImageName, version_tag
 from kubeflow_volcano.catalog.model import Claim, MinorRange
 from kubeflow_volcano.catalog.operator import COMPONENT, version_of_image
+from kubeflow_volcano.catalog.schedulers import words_of
 from kubeflow_volcano.catalog.shipped import images_of_release, images_outside
 from kubeflow_volcano.cluster.objects import Ref
 
@@ -155,7 +156,7 @@ def expect(
         components=frozenset(item.name for item in chosen),
         workloads=workloads,
         existing=frozenset(kept) & {item.name for item in chosen},
-        extra_plugins=tuple(extra_plugins),
+        extra_plugins=(*extra_plugins, *_of_a_vendor(volcano_version)),
         crds={name: item.name for item in chosen for name in item.crds if _is_needed(name, item.name, kept)},
         webhooks={ref: item.name for item in chosen for ref in item.webhooks},
         policies={ref: item.name for item in chosen for ref in item.policies},
@@ -190,3 +191,9 @@ def newest_for(server_version: str) -> str:
 def _trainer_version(image: str) -> str:
     name = ImageName.parse(image)
     return version_tag(image) if name and name.name == "trainer-controller-manager" else ""
+
+
+def _of_a_vendor(volcano_version: str) -> Iterator[str]:
+    """The plugins that its manifest configures, and that upstream's does not have."""
+    configured = read.load_component("volcano", volcano_version).scheduler_plugins
+    return (name for name in configured if name not in words_of(volcano_version).plugins)

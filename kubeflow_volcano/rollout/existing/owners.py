@@ -22,7 +22,6 @@ from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.existing.elsewhere import left_behind
-from kubeflow_volcano.rollout.existing.presence import central_objects
 from kubeflow_volcano.rollout.images.rename.rewrite import ImageUse
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.state.inventory import read_inventory
@@ -124,11 +123,11 @@ def is_ours(live: Object, brought: Collection[str]) -> bool:
 
 def places_of_existing(settings: Settings) -> frozenset[Place]:
     """The places of the central objects of existing components, which no roll-out and no removal touches."""
-    return frozenset(Place.of(ref) for name in settings.existing for ref in central_objects(settings.component(name)))
+    return frozenset(Place.of(ref) for name in settings.existing for ref in settings.component(name).central)
 
 
 def _asked_about(part: Component, objects: Iterable[Object]) -> Iterator[Ref]:
-    yield from central_objects(part) or (Ref.of(obj) for obj in objects if obj["kind"] not in GUARDED_KINDS)
+    yield from part.central or (Ref.of(obj) for obj in objects if obj["kind"] not in GUARDED_KINDS)
 
 
 def _live(cluster: Cluster, refs: Iterable[Ref]) -> Mapping[Ref, Object]:

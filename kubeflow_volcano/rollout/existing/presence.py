@@ -18,14 +18,8 @@ from kubeflow_volcano.text import few
 
 WORKLOADS = (("apps/v1", "DaemonSet"), ("apps/v1", "Deployment"), ("apps/v1", "StatefulSet"))
 _ADMISSION = "admissionregistration.k8s.io/v1"
-_CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "")
 _JUDGED_ELSEWHERE = frozenset(read.INDEPENDENT)
 """Components that are looked for by what they do: schedulers, and the default StorageClass."""
-
-
-def central_objects(part: Component) -> tuple[Ref, ...]:
-    """The workloads, CRDs and webhook configurations of a component."""
-    return *part.workloads, *part.webhooks, *(Ref(*_CRD, name) for name in part.crds)
 
 
 def absent_component(
@@ -84,7 +78,7 @@ def _images(obj: Object) -> Iterator[str]:
 
 
 def _live_central(cluster: Cluster, part: Component) -> Iterator[Ref]:
-    return (ref for ref in central_objects(part) if _exists(cluster, ref))
+    return (ref for ref in part.central if _exists(cluster, ref))
 
 
 def _exists(cluster: Cluster, ref: Ref) -> bool:

@@ -65,7 +65,8 @@ def _of_scheduler(cluster: Cluster, settings: Settings, scheduler: Object) -> It
             f"schedulerName {VOLCANO.scheduler}, which training operators write into the pods of gangs.",
             f"add --scheduler-name={VOLCANO.scheduler} to its arguments as its owner does.",
         )
-    configuration = read_configuration(scheduler, cluster.get, settings.scheduling.extra_plugins)
+    known = (*settings.scheduling.extra_plugins, *settings.volcano.scheduler_plugins)
+    configuration = read_configuration(scheduler, cluster.get, known)
     if isinstance(configuration, Unusable):
         yield Problem(configuration.message, "the scheduler's configuration with plugin gang.", configuration.todo)
         return

@@ -88,7 +88,7 @@ class Renderer:
 
         def one(name: str) -> tuple[Object, ...]:
             place = places[name]
-            return self._built(name, place, keys[name]) if name in keys else _objects(place.read_bytes(), str(place))
+            return self._built(name, place, keys[name]) if name in keys else objects_in(place.read_bytes(), str(place))
 
         # One more than processors: while one parses, which no two can do at a time, the others' builds go on.
         with collection_paused(), ThreadPoolExecutor(len(os.sched_getaffinity(0)) + 1, "render") as pool:
@@ -115,7 +115,7 @@ class Renderer:
             return objects
         self._progress(f"building {name} with kustomize")
         self._require_known()
-        objects = _objects(_run(place, self._kustomize), f"kustomize build {place}")
+        objects = objects_in(_run(place, self._kustomize), f"kustomize build {place}")
         # In one piece, which is C: json.dump encodes in Python. Sources of your own may have Secrets.
         with naming_full_disks(self._kept):
             write_file(kept, json.dumps(objects), 0o600)
@@ -140,7 +140,12 @@ class Renderer:
         return self._sums[path]
 
 
-def _objects(text: bytes, origin: str) -> tuple[Object, ...]:
+def objects_in(text: bytes, origin: str) -> tuple[Object, ...]:
+    """The objects of a manifest, in its order; those of a List are its items.
+
+    Raises:
+        InvalidInput: it is no YAML, has none, something else, or one object twice.
+    """
     objects: list[Object] = []
     problems: list[Problem] = []
     for number, document in enumerate(foreign.parse(text, origin), start=1):

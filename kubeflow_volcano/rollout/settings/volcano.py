@@ -91,8 +91,13 @@ def validate_scheduling(scheduling: SchedulingSettings, volcano: Component, gang
     """Names that this Volcano does not support, and contradictions."""
     version = volcano.version
     words = words_of(version)
+    words = replace(
+        words,
+        actions=words.actions | {*volcano.scheduler_actions},
+        plugins=words.plugins | {*volcano.scheduler_plugins, *scheduling.extra_plugins},
+    )
     yield from _validate_actions(scheduling.actions, words, version)
-    yield from _validate_tiers(scheduling, words, version)
+    yield from _validate_tiers(scheduling.tiers, words, version)
     if scheduling.tiers and gang_scheduler == "volcano":
         yield from _validate_gang_plugins(scheduling.tiers)
     yield from _validate_queues(scheduling, volcano)
@@ -122,13 +127,13 @@ def _validate_actions(actions: Sequence[str], words: SchedulerWords, version: st
     yield from _duplicates("volcano_scheduler_actions", actions)
 
 
-def _validate_tiers(scheduling: SchedulingSettings, words: SchedulerWords, version: str) -> Iterator[Problem]:
-    plugins = _plugins(scheduling.tiers)
+def _validate_tiers(tiers: Sequence[Mapping[str, Any]], words: SchedulerWords, version: str) -> Iterator[Problem]:
+    plugins = _plugins(tiers)
     names = [item["name"] for item in plugins]
-    known = words.plugins | {*scheduling.extra_plugins}
     for item in plugins:
-        if item["name"] not in known:
-            problem = _unknown("volcano_scheduler_tiers", f"the plugin {item['name']}", item["name"], known, version)
+        if item["name"] not in words.plugins:
+            what = f"the plugin {item['name']}"
+            problem = _unknown("volcano_scheduler_tiers", what, item["name"], words.plugins, version)
             yield replace(
                 problem, todo="correct it, or, if a vendor added it, name it in volcano_scheduler_extra_plugins."
             )

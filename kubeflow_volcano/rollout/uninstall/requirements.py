@@ -18,7 +18,6 @@ from kubeflow_volcano.cluster.namespaces import obstacles
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.account.stored import SECRET
-from kubeflow_volcano.rollout.existing.presence import central_objects
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.stale.find import Stale
 from kubeflow_volcano.text import did_you_mean, few
@@ -93,7 +92,7 @@ def unrecorded(cluster: Cluster, settings: Settings, inventory: Mapping[str, Bro
         if name in inventory:
             continue
         part = _component(settings, name, "")
-        marks = central_objects(part) if part else ()
+        marks = part.central if part else ()
         live = [ref for ref in marks if (obj := cluster.get(ref)) and owned_by(obj, FIELD_MANAGER)]
         if live:
             yield Problem(

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from kubeflow_volcano.catalog import read
-from kubeflow_volcano.catalog.edges import Edge, Step, edge_between, path_between, volcano_steps
+from kubeflow_volcano.catalog.edges import Edge, Step, edge_between, path_between, steps_of
 from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.cluster.objects import Ref
@@ -51,7 +51,7 @@ def require_upgrade(
                 notes.append(f"upgrade from {origin} to {edge.target}: {describe_step(step, prunes=settings.prune)}")
     if problems:
         raise InvalidInput(problems)
-    return (*notes, *_volcano_notes(settings, scope, installed))
+    return (*notes, *_own_notes(settings, scope, installed))
 
 
 def steps_for(edge: Edge, present: Collection[str], settings: Settings) -> Iterator[Step]:
@@ -123,9 +123,16 @@ def _volcano_problems(settings: Settings, scope: Scope, installed: Mapping[str, 
         )
 
 
-def _volcano_notes(settings: Settings, scope: Scope, installed: Mapping[str, str]) -> Iterator[str]:
-    present, wanted = installed.get(VOLCANO.name), settings.volcano.version
-    if settings.volcano in scope.parts and present and present != wanted:
-        yield f"upgrade of Volcano from {present} to {wanted}"
-        for step in volcano_steps(present, wanted):
-            yield f"upgrade of Volcano to {step.since} or later: {step.title}. {step.consequence}"
+def _own_notes(settings: Settings, scope: Scope, installed: Mapping[str, str]) -> Iterator[str]:
+    """What upgrades of components with entries of their own bring, by these entries."""
+    for part in scope.parts:
+        present = installed.get(part.name)
+        if part.name not in read.INDEPENDENT or present in {None, "", part.version}:
+            continue
+        upgrade = f"upgrade of {part.title} from {present} to {part.version}"
+        yield upgrade
+        if present not in read.versions_of(part.name):
+            yield f"{upgrade}: no entry of the catalog describes {present}, so that what changes is not known"
+            continue
+        for step in steps_of(part.name, present, part.version):
+            yield f"{upgrade}: {describe_step(step, prunes=settings.prune)}"

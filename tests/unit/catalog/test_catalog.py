@@ -9,9 +9,8 @@ import pytest
 from kubeflow_volcano import foreign
 from kubeflow_volcano.catalog import data, operator, read
 from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS
-from kubeflow_volcano.catalog.identities import identities
 from kubeflow_volcano.catalog.model import MinorRange, version_key
-from kubeflow_volcano.catalog.shipped import images_outside
+from kubeflow_volcano.catalog.shipped import images_outside, shipped_claims
 from kubeflow_volcano.problems import InvalidInput
 
 OWN = {"volcano": "1.10.0", "local-path": "0.0.30"}
@@ -42,14 +41,12 @@ def test_every_scheduler_plugins_loads_and_has_its_manifests(version: str) -> No
     part = read.load_component("scheduler-plugins", version)
     minor = int(version.split(".")[1])
     assert part.kubernetes == MinorRange(f"1.{minor}", f"1.{minor + 1}")
-    kept = foreign.parse((read.kept_manifests(part) / "kustomization.yaml").read_bytes(), version)[0]
-    assert {item["newTag"] for item in kept["images"]} == {f"v{version}"}
-    images = {image.rpartition(":")[0] for image in images_outside(part.name, version).values()}
-    assert {item["name"] for item in kept["images"]} == images
+    assert (read.kept_manifests(part) / "kustomization.yaml").is_file()
+    assert {image.rpartition(":")[2] for image in images_outside(part.name, version).values()} == {f"v{version}"}
 
 
 def test_the_second_scheduler_is_the_one_that_the_catalog_names() -> None:
-    base = read.kept_manifests(read.load_component("scheduler-plugins", "0.30.6")).parent / "base"
+    base = read.kept_manifests(read.load_component("scheduler-plugins", "0.30.6"))
     (kustomization,) = foreign.parse((base / "kustomization.yaml").read_bytes(), "base")
     found = [obj for name in kustomization["resources"] for obj in foreign.parse((base / name).read_bytes(), name)]
     part = read.load_component("scheduler-plugins", "0.30.6")
@@ -183,13 +180,12 @@ def test_versions_are_ordered_as_numbers() -> None:
     assert sorted(["1.10.2", "26.03", "1.9.1"], key=version_key) == ["1.9.1", "1.10.2", "26.03"]
 
 
-def test_identities_of_a_release() -> None:
-    assert {item.workload for item in identities() if item.releases.covers("1.11.0")} == {
-        "mysql",
-        "katib-mysql",
-        "seaweedfs",
-    }
-    assert [item.fs_group for item in identities() if item.workload == "authservice"] == [111]
+def test_who_writes_to_the_claims_of_a_release() -> None:
+    parts = read.load_release("1.11.0").components.values()
+    assert {claim.consumer.name for part in parts for claim in part.claims} == {"mysql", "katib-mysql", "seaweedfs"}
+    owners = {claim.consumer.name: claim for claim in shipped_claims()}
+    assert owners["authservice"].fs_group == 111
+    assert owners["seaweedfs"].fs_group_change_policy == "OnRootMismatch"
 
 
 def test_a_data_file_with_wrong_types_tells_every_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,6 @@ from itertools import pairwise
 import pytest
 
 from kubeflow_volcano.catalog import operator, read
-from kubeflow_volcano.catalog.identities import identities
 from kubeflow_volcano.catalog.model import Component, Release, version_key
 from kubeflow_volcano.catalog.served_apis import served_apis
 from kubeflow_volcano.problems import InvalidInput
@@ -104,17 +103,6 @@ def test_claims_belong_to_workloads_of_their_component_which_needs_storage(relea
         assert claim.consumer in part.workloads
         assert claim.namespace == claim.consumer.namespace
         assert "local-path" in part.requires
-
-
-@releases
-def test_the_identity_of_every_consumer_is_among_those_that_are_probed(release: Release) -> None:
-    probed = {
-        (item.run_as_user, item.run_as_group, item.fs_group)
-        for item in identities()
-        if item.releases.covers(release.version)
-    }
-    claims = [claim for part in release.components.values() for claim in part.claims]
-    assert {(claim.run_as_user, claim.run_as_group, claim.fs_group) for claim in claims} == probed
 
 
 @releases

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,17 +16,13 @@ from kubeflow_volcano.catalog.read import load_release
 from kubeflow_volcano.deriving.release import (
     Derived,
     Remotes,
-    built,
-    derive_release,
     judgement,
     matched,
-    opened,
     paths_of,
     remotes_of,
-    wanted_paths,
 )
 from kubeflow_volcano.problems import InvalidInput
-from tests.archives import REMOTE_BASES, archive_of, file_beside
+from tests.archives import derived_again, needed_archive
 
 LIKE = {
     "1.6.1": "1.7.0",
@@ -49,30 +46,35 @@ NEW = {
 """Components that a person has to name, as the other release has none of them."""
 
 
+JUDGED = {
+    "1.6.1": 11,
+    "1.7.0": 11,
+    "1.8.1": 12,
+    "1.9.1": 20,
+    "1.10.2": 10,
+    "1.11.0": 17,
+    "26.03": 6,
+    "26.03.1": 23,
+}
+"""How many fields of its entry a person had to write."""
+
+
 class Held(NamedTuple):
-    """A release, what was derived of its archive, and the derived part of its entry."""
+    """A release, what was derived of its archive, and both parts of its entry."""
 
     version: str
     found: Derived
     remotes: Remotes
+    judged: Mapping[str, Any]
     written: Mapping[str, Any]
 
 
 @pytest.fixture(scope="module", params=LIKE)
 def held(request: pytest.FixtureRequest, kustomize: Path) -> Held:
     version: str = request.param
-    archive = archive_of(version)
-    if not archive.is_file():
-        pytest.skip(f"no {archive}; KFV_TEST_ARCHIVES names the directory of other archives")
-    given = {name: str(file_beside(file)) for name, file in REMOTE_BASES.get(version, {}).items()}
-    like = LIKE[version]
-    with opened(archive) as root:
-        paths = wanted_paths(root, like)
-        remotes = remotes_of(root, paths, like, given)
-        objects = built(root, paths, like, remotes, {"kustomize_binary": str(kustomize)})
-        found = derive_release(root, like, objects)
-    _, written = foreign.parse((data.HOME / f"releases/{version}.yaml").read_bytes(), version)
-    return Held(version, found, remotes, written)
+    needed_archive(version)
+    judged, written = foreign.parse((data.HOME / f"releases/{version}.yaml").read_bytes(), version)
+    return Held(version, *derived_again(version, LIKE[version], kustomize), judged, written)
 
 
 @pytest.mark.upstream
@@ -88,6 +90,22 @@ def test_a_release_that_was_taken_out_is_derived_again(held: Held) -> None:
     renamed = {written[path]["name"] for path, item in found.items() if item["name"] != written[path]["name"]}
     assert renamed <= NEW.get(held.version, set())
     assert held.found.record["source"] == held.written["source"]
+
+
+@pytest.mark.upstream
+def test_what_a_person_had_to_write_is_counted(held: Held) -> None:
+    """Fields of the judged part that are otherwise than `derive` takes them from the other release."""
+    proposed = judgement(held.found, held.version, LIKE[held.version], held.remotes)
+    other = [field for field in held.judged if field != "components" and held.judged[field] != proposed.get(field)]
+    parts = {item["name"]: item for item in proposed["components"]}
+    other += [
+        f"{item['name']}.{field}"
+        for item in held.judged["components"]
+        for field in item
+        if item[field] != parts.get(item["name"], {}).get(field)
+    ]
+    sys.stdout.write(f"\n{held.version}, like {LIKE[held.version]}: {len(other)} judged fields: {', '.join(other)}\n")
+    assert len(other) == JUDGED[held.version]
 
 
 @pytest.mark.upstream

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from kubeflow_volcano.catalog.identities import identities
+from kubeflow_volcano.catalog.shipped import shipped_claims
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.pods.volumes import directory_of, node_of
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.resources import CLAIMS, PODS, VOLUMES
 from kubeflow_volcano.validators.probes.storage import claims
-from kubeflow_volcano.validators.probes.storage.identities import Identity, of_container, of_reference
+from kubeflow_volcano.validators.probes.storage.identities import Identity, of_claim, of_container
 from kubeflow_volcano.validators.probes.storage.writing import Target
 from kubeflow_volcano.validators.subjects.issues import judged
 from kubeflow_volcano.validators.subjects.ownership import workload_of
@@ -166,5 +166,5 @@ def _references(facts: Facts) -> Iterator[Target | Skipped]:
     if reason := claims.unsafe(default, facts):
         yield Skipped(Ref("storage.k8s.io/v1", "StorageClass", "", default), f"was not tried: {reason}")
         return
-    for identity in dict.fromkeys(of_reference(item) for item in identities()):
+    for identity in dict.fromkeys(map(of_claim, shipped_claims())):
         yield Target(identity, (), storage_class=default)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kubeflow_volcano.catalog import identities as catalog
+from kubeflow_volcano.catalog.model import Claim
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.cluster.pods.volumes import runs_as
 from kubeflow_volcano.experiment.spaces import Level
@@ -113,11 +113,6 @@ def of_container(pod: Object, container: Mapping[str, Any]) -> Identity | None:
     )
 
 
-def of_reference(known: catalog.Identity) -> Identity:
-    """The identity of a workload that the catalog knows."""
-    return Identity(
-        user=known.run_as_user,
-        group=known.run_as_group,
-        fs_group=known.fs_group,
-        fs_group_change_policy=known.fs_group_change_policy or "",
-    )
+def of_claim(known: Claim) -> Identity:
+    """The identity of a claim's consumer, as the catalog knows it."""
+    return Identity(known.run_as_user, known.run_as_group, known.fs_group, known.fs_group_change_policy)

@@ -12,7 +12,6 @@ from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.existing.owners import foreign_components, places_of_existing
-from kubeflow_volcano.rollout.existing.presence import central_objects
 from kubeflow_volcano.rollout.settings.settings import parse
 
 KUBECTL = {"manager": "kubectl-client-side-apply", "operation": "Update"}
@@ -56,7 +55,7 @@ def live(ref: Ref, *managers: Object, image: str = "", uid: str = "", **meta: An
 
 
 def of(component: str, *managers: Object, image: str = "", **meta: Any) -> list[Object]:
-    refs = central_objects(parse(SETTINGS).component(component))
+    refs = parse(SETTINGS).component(component).central
     return [live(ref, *managers, image=image if ref.kind == "Deployment" else "", **meta) for ref in refs]
 
 
@@ -101,7 +100,7 @@ def test_an_object_that_people_made_again_does_not_make_a_recorded_component_the
 
 
 def test_what_a_roll_out_recorded_is_ours_although_its_managers_are_gone() -> None:
-    relic = live(central_objects(parse(SETTINGS).component("cert-manager"))[0])
+    relic = live(parse(SETTINGS).component("cert-manager").central[0])
     assert asked(relic, brought={relic["metadata"]["uid"]})[0] == []
     assert "unknown" in asked(relic)[0][0].found
 
@@ -137,7 +136,7 @@ PIPELINES = {"kubeflow_components": ["pipelines"]}
 
 def argo(*managers: Object, **meta: Any) -> list[Object]:
     """What the chart of Argo Workflows makes that Pipelines makes as well: its CRDs."""
-    refs = central_objects(parse(PIPELINES).component("pipelines"))
+    refs = parse(PIPELINES).component("pipelines").central
     return [live(ref, *managers, **meta) for ref in refs if ref.name.endswith(".argoproj.io")]
 
 
@@ -158,14 +157,14 @@ def test_software_inside_a_component_is_named_as_what_it_is_and_is_not_offered_a
 
 
 def test_a_component_with_its_software_is_the_component() -> None:
-    own = next(ref for ref in central_objects(parse(PIPELINES).component("pipelines")) if ref.name == "ml-pipeline")
+    own = next(ref for ref in parse(PIPELINES).component("pipelines").central if ref.name == "ml-pipeline")
     ((problem,), _) = asked_about_pipelines(*argo(KUBECTL), live(own, KUBECTL))
     assert problem.found.startswith("components whose objects others applied: pipelines")
     assert "kubeflow_existing: [pipelines]" in problem.todo
 
 
 def test_each_software_of_others_is_named_for_itself() -> None:
-    refs = central_objects(parse(PIPELINES).component("pipelines"))
+    refs = parse(PIPELINES).component("pipelines").central
     controller = next(ref for ref in refs if ref.name == "compositecontrollers.metacontroller.k8s.io")
     (problems, _) = asked_about_pipelines(*argo(KUBECTL), live(controller, KUBECTL))
     assert [problem.found.partition(" (")[0] for problem in problems] == ["Argo Workflows", "Metacontroller"]

@@ -9,7 +9,7 @@ from kubeflow_volcano.catalog import read
 from kubeflow_volcano.cluster.api.client import Listing
 from kubeflow_volcano.cluster.api.errors import NotServed
 from kubeflow_volcano.cluster.objects import Object, Ref, new_object
-from kubeflow_volcano.rollout.existing.presence import absent_component, central_objects
+from kubeflow_volcano.rollout.existing.presence import absent_component
 
 RELEASE = read.load_release("1.9.1")
 ADMISSION = "admissionregistration.k8s.io/v1"
@@ -50,7 +50,7 @@ def asked(component: str, *objects: Object, manifests: Sequence[Object] = ()) ->
 
 
 def ref_of(component: str, name: str) -> Ref:
-    return next(ref for ref in central_objects(RELEASE.components[component]) if ref.name == name)
+    return next(ref for ref in RELEASE.components[component].central if ref.name == name)
 
 
 def test_argo_workflows_alone_is_no_pipelines() -> None:
@@ -62,7 +62,7 @@ def test_argo_workflows_alone_is_no_pipelines() -> None:
 
 
 def test_crds_without_anything_that_runs_are_no_component() -> None:
-    crds = [obj(ref) for ref in central_objects(RELEASE.components["cert-manager"]) if "." in ref.name]
+    crds = [obj(ref) for ref in RELEASE.components["cert-manager"].central if "." in ref.name]
     (problem,) = asked("cert-manager", *crds)
     assert "is not there" in problem
 

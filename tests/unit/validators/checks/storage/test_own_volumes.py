@@ -203,8 +203,8 @@ def test_without_volumes_there_is_nothing_to_look_at() -> None:
 
 
 def identities(*tried: Identity, **claim: int) -> Outcome:
-    users = {"run_as_user": None, "run_as_group": None, "fs_group": None} | claim
-    expected = Expectations(claims=(Claim("kubeflow", "mysql", "1Gi", DB, **users),))
+    user, group, fs_group = claim.get("run_as_user"), claim.get("run_as_group"), claim.get("fs_group")
+    expected = Expectations(claims=(Claim("kubeflow", "mysql", "1Gi", DB, user, group, fs_group),))
     written = tuple(Written(Target(item, (DB,), storage_class="a")) for item in tried)
     return consumer_can_write(facts(expected=expected, evidences={STORAGE: StorageEvidence(written=written)}))
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.catalog.identities import identities
 from kubeflow_volcano.catalog.model import Claim
+from kubeflow_volcano.catalog.shipped import shipped_claims
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.validators.core.expectations import Expectations
 from kubeflow_volcano.validators.probes.storage import claims
@@ -113,7 +113,7 @@ def test_who_does_not_write_is_not_tried(idle: Object) -> None:
 def test_without_consumers_the_catalogs_identities_are_tried_on_the_default_class() -> None:
     chosen, _ = targets(facts(storage_class(), node()))
     assert {item.storage_class for item in chosen} == {"local-path"}
-    assert {item.identity.user for item in chosen} == {item.run_as_user for item in identities()}
+    assert {item.identity.user for item in chosen} == {item.run_as_user for item in shipped_claims()}
     assert 999 in {item.identity.user for item in chosen}
 
 
