@@ -14,18 +14,18 @@ from kubeflow_volcano.validators.core.outcome import CannotJudgeError
 from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.probes.network.credentials import Credentials
 
-SPACE = (
+ACTING = (
     *(Rule(verb, "", "namespaces") for verb in ("create", "delete", "list", "watch")),
     *(Rule(verb, "", "resourcequotas") for verb in ("create", "patch", "list", "watch")),
     *(Rule(verb, "", "serviceaccounts") for verb in ("list", "watch")),
-    *(Rule(verb, "", "pods") for verb in ("delete", "list", "watch")),
+    *(Rule(verb, "", "pods") for verb in ("create", "delete", "list", "watch")),
     Rule("list", "", "limitranges"),
     Rule("get", CONTROLLER.group, "leases", CONTROLLER.namespace, (CONTROLLER.name,)),
 )
-"""What every probe must be allowed to do in whose namespace there are pods, its own or those of its objects."""
+"""What every probe must be allowed to do in whose namespace there are pods, its own or those of its objects.
 
-ACTING = (*SPACE, Rule("create", "", "pods"))
-"""What every probe must be allowed to do that creates pods."""
+That the namespace takes pods is tried by a dry run, also before the pods of others.
+"""
 
 POD_EVENTS = tuple(Rule(verb, "", "events") for verb in ("list", "watch"))
 """What it takes to learn early that a pod will not start."""

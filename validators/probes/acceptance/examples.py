@@ -24,7 +24,7 @@ from kubeflow_volcano.validators.core.resources import NAMESPACES, STORAGE_CLASS
 from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.core.timing import Timing
 from kubeflow_volcano.validators.probes.acceptance.states import State, state_of
-from kubeflow_volcano.validators.probes.acting import SPACE, ProbeOptions, noting
+from kubeflow_volcano.validators.probes.acting import ACTING, ProbeOptions, noting
 from kubeflow_volcano.validators.subjects.storage_classes import STATIC, default_classes
 
 PROFILE = ("app.kubernetes.io/part-of", "kubeflow-profile")
@@ -96,7 +96,7 @@ def acceptance_probe(
         "acceptance",
         reads=(NAMESPACES, *((STORAGE_CLASSES,) if CLAIMS in resources.items() else ())),
         needs=(
-            *SPACE,
+            *ACTING,
             *(Rule(verb, group, item) for group, plurals in resources.items() for item in plurals for verb in verbs),
             *(rule for rule in _OF_CLAIMS if CLAIMS in resources.items()),
         ),
