@@ -13,7 +13,7 @@ import pytest
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.problems import Unreachable
 from kubeflow_volcano.rehearsal.spec import ClusterPaths
-from tests.places import ROOT
+from tests.places import ROOT, UPSTREAM
 
 KUBECONFIG = "KFV_TEST_KUBECONFIG"
 
@@ -57,22 +57,20 @@ def cluster_name(worker: str) -> str:
     return f"test-{hashlib.sha256(str(ROOT).encode()).hexdigest()[:6]}-{worker}"
 
 
-def play(name: str, *playbooks: str, state: str = "present") -> None:
-    """Run playbooks against the rehearsal cluster of that name."""
-    variables = [
-        f"rehearsal_cluster_name={name}",
-        f"rehearsal_cluster_state={state}",
-        '{"rehearsal_cluster_extras": ["scheduler-plugins"]}',
-    ]
+def play(name: str, *playbooks: str, state: str = "present", inventory: str = "rehearsal") -> None:
+    """Run playbooks against the rehearsal cluster of that name; other inventories take upstream's files from beside."""
+    variables = [f"rehearsal_cluster_name={name}", f"rehearsal_cluster_state={state}"]
+    if inventory == "rehearsal":
+        variables.append('{"rehearsal_cluster_extras": ["scheduler-plugins"]}')
     done = subprocess.run(
         [
             ROOT / ".venv/bin/ansible-playbook",
-            *("-i", ROOT / "inventory/rehearsal"),
+            *("-i", ROOT / "inventory" / inventory),
             *(word for variable in variables for word in ("-e", variable)),
             *(ROOT / "playbooks" / f"{playbook}.yml" for playbook in playbooks),
         ],
         cwd=ROOT,
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")},
+        env={"KUBEFLOW_SOURCES": str(UPSTREAM), **os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")},
         capture_output=True,
         text=True,
         check=False,

@@ -23,7 +23,6 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.connection import TABLE
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.mesh import INJECTION, PROXY
-from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from tests.integration.breaking import absent, made, patched, settle, turned_off, vanish
 from tests.integration.injecting import injecting, self_signed
@@ -97,7 +96,8 @@ FORMER_API = {
         "service": {"namespace": "default", "name": "former"},
     },
 }
-RESTARTED = "kubectl.kubernetes.io/restartedAt"
+RUNTIME = Ref("trainer.kubeflow.org/v1alpha1", "ClusterTrainingRuntime", "", "torch-distributed")
+OPERATOR_LABEL = "control-plane=kubeflow-training-operator"
 DEFAULT = "storageclass.kubernetes.io/is-default-class"
 CONSUMER = 999
 BUSYBOX = "docker.io/library/busybox:1.36"
@@ -514,50 +514,47 @@ def taken(cluster: Cluster, ref: Ref, body: Object) -> bool:
 
 
 @contextlib.contextmanager
-def stale_scheduler(at: Broken) -> Iterator[None]:
-    """A scheduler that stops once it has refused a gang, until it is started again.
+def missed_admission(at: Broken) -> Iterator[None]:
+    """A gang that is admitted after its operator looked at it last, without the notifier of the roll-out beside it."""
+    ref = Ref(QUEUE.api_version, "PodGroup", at.where, "sleeps")
+    with patched(at.cluster, OPERATOR, json_patch=True) as change, patched(at.cluster, QUEUE) as patch:
+        change([{"op": "remove", "path": "/spec/template/spec/containers/1"}])
+        settle(at.cluster, OPERATOR)
+        patch({"spec": {"capability": {"cpu": "1m"}}})
+        with made(at.cluster, tfjob(at.where, ref.name, cpu="2m")):
+            until(lambda: "Unschedulable" in conditions(at.cluster.get(ref) or {}))
+            patch({"spec": {"capability": None}})
+            until(lambda: ((at.cluster.get(ref) or {}).get("status") or {}).get("phase") == "Inqueue")
+            yield
 
-    It is stopped for real. That it has looked at the pod that makes the gang whole is written by this stand-in, as a
-    scheduler with a stale cache would.
-    """
-    ended = threading.Event()
-    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "stale"}
 
-    def send(signal: str) -> None:
-        at.inside("sh", "-c", f"kill -{signal} $(pidof vc-scheduler)")
-
-    def restarted() -> str:
-        template = (at.cluster.get(SCHEDULER) or {})["spec"]["template"]
-        return str((template["metadata"].get("annotations") or {}).get(RESTARTED, ""))
-
-    def act() -> None:
-        before, stopped = restarted(), False
-        while not ended.wait(0.2) and restarted() == before:
-            pods = {
-                item["metadata"]["name"][-5:]: item for item in at.cluster.list("v1", "Pod", labels=RUN_LABEL).items
-            }
-            judged = [name for name in ("h2-p0", "h2-p1", "h2-p2") if "PodScheduled" in conditions(pods.get(name, {}))]
-            if len(judged) == 3 and not stopped:
-                send("STOP")
-                stopped = True
-            last = pods.get("h2-p3")
-            if last and stopped and "PodScheduled" not in conditions(last):
-                path = at.cluster.resource("v1", "Pod").path(last["metadata"]["namespace"], last["metadata"]["name"])
-                body = {"status": {"conditions": [condition]}}
-                at.cluster.request("PATCH", f"{path}/status", body=body, content_type="application/merge-patch+json")
-            elif stopped and not pods:
-                send("CONT")
-                stopped = False
-
-    watcher = threading.Thread(target=act)
-    watcher.start()
+@contextlib.contextmanager
+def early_operator(at: Broken) -> Iterator[None]:
+    """An operator that met a job before PodGroup was served."""
+    (pod,) = at.cluster.list("v1", "Pod", namespace=OPERATOR.namespace, labels=OPERATOR_LABEL).items
+    name, complaint = pod["metadata"]["name"], "could not find the requested resource"
+    crd = at.cluster.get(PODGROUPS) or {}
+    meta = {key: crd["metadata"][key] for key in ("name", "labels", "annotations") if key in crd["metadata"]}
+    vanish(at.cluster, crd)
     try:
-        yield
+        with made(at.cluster, tfjob(at.where, "early")):
+            until(lambda: complaint in at.cluster.logs(OPERATOR.namespace, name, OPERATOR.name, tail=200))
     finally:
-        ended.set()
-        watcher.join()
-        with contextlib.suppress(subprocess.CalledProcessError):
-            send("CONT")
+        at.cluster.create({key: crd[key] for key in ("apiVersion", "kind", "spec")} | {"metadata": meta})
+    until(lambda: "PodGroup" in at.cluster.kinds(QUEUE.api_version))
+    yield
+
+
+@contextlib.contextmanager
+def half_wired(at: Broken) -> Iterator[None]:
+    """A runtime of Trainer without its policy, and a job of it."""
+    worker = {"image": BUSYBOX, "command": ["sleep", "3600"], "numNodes": 1, "resourcesPerNode": LITTLE}
+    meta = {"name": "half", "namespace": at.where}
+    spec = {"runtimeRef": {"name": RUNTIME.name}, "trainer": worker}
+    with patched(at.cluster, RUNTIME, json_patch=True) as patch:
+        patch([{"op": "remove", "path": "/spec/podGroupPolicy"}])
+        with made(at.cluster, {"apiVersion": RUNTIME.api_version, "kind": "TrainJob", "metadata": meta, "spec": spec}):
+            yield
 
 
 @contextlib.contextmanager
@@ -968,13 +965,6 @@ LONG = (
         no_quantity,
     ),
     Remedy(
-        "a scheduler that stops while a gang waits",
-        "validators/checks/gang/steps.py:released:GangNotReleased",
-        "H3",
-        "GangNotReleased",
-        stale_scheduler,
-    ),
-    Remedy(
         "a namespace of another owner",
         "validators/checks/network/account.py:profile_visible",
         "E5",
@@ -1025,33 +1015,72 @@ INSTALL_AGAIN: Mapping[str, tuple[str, Callable[[Broken], Any]]] = {
 }
 """Reason and breakage by check, of those whose remedy is to install again."""
 
-_HOSTS = "changes the machine of the tests"
-_TRAINER = "needs Trainer, which no rehearsal with a real operator has; unit tests apply the patch and judge the result"
-_OLD_OPERATOR = "needs training operator 1.5; its command is that of 'a job that was refused often'"
-
-_EVICTION = "done literally by tests/integration/test_explain_eviction.py, which sees the job start"
-UNTRIED = {
-    "validators/explain/scheduling/preemption.py:preemption:LowerPriorityHolds": _EVICTION,
-    "validators/explain/scheduling/reclaim.py:reclaim:ShareHeldByOthers": _EVICTION,
-    "validators/checks/storage/classes.py:_turned_off:D2": "needs a storage driver of another vendor; its command is "
-    "that of 'a program that is scaled to zero'",
-    "validators/checks/gang/steps.py:released:GangNotReleased": "a scheduler that stops between two steps of one "
-    "experiment; its command is that of 'a scheduler that does nothing'",
-    "validators/checks/operator/common.py:after_volcano:StartedTooEarly": "needs training operator 1.6, as later ones "
-    "exit instead; its command is that of 'a job beside an operator that does nothing'",
-    "validators/checks/operator/operator.py:operator_awake:OperatorAsleep": _OLD_OPERATOR,
-    "validators/explain/creation/podgroups.py:_missed_by_operator:OperatorAsleep": _OLD_OPERATOR,
-    "validators/checks/operator/trainer.py:runtimes_gang": _TRAINER,
-    "validators/explain/creation/trainjobs.py:runtime": _TRAINER,
-    "validators/checks/volcano/volcano.py:queue_open:NoCapability": "an API server accepts no such quantity any more",
-    "validators/explain/creation/podgroups.py:_of_another_owner:PodGroupTaken": "the garbage collector deletes such a "
-    "PodGroup within seconds",
-    "validators/subjects/renewal.py:certificate": "the rehearsal's cert-manager is simulated",
-    "validators/hosts/access.py:_identity:SameMachine": _HOSTS,
-    "validators/hosts/cgroups.py:_refused:OldVersion": _HOSTS,
-    "validators/hosts/kernel.py:_modules": _HOSTS,
-    "validators/hosts/kernel.py:_values:SettingWrong": _HOSTS,
-    "validators/hosts/resources.py:_swap:SwapOn": _HOSTS,
-    "validators/hosts/security.py:_firewall:NotAccepted": _HOSTS,
+OF_INVENTORY: Mapping[str, tuple[Remedy, ...]] = {
+    "openeuler-22.03-kubeflow-1.6": (
+        Remedy(
+            "an operator that missed an admission",
+            "validators/checks/operator/operator.py:operator_awake:OperatorAsleep",
+            "G12",
+            "OperatorAsleep",
+            missed_admission,
+        ),
+        Remedy(
+            "a job whose operator missed its admission",
+            "validators/explain/creation/podgroups.py:_missed_by_operator:OperatorAsleep",
+            "TFJob sleeps",
+            "OperatorAsleep",
+            missed_admission,
+        ),
+        Remedy(
+            "an operator that met a job too early",
+            "validators/checks/operator/common.py:after_volcano:StartedTooEarly",
+            "G3",
+            "StartedTooEarly",
+            early_operator,
+        ),
+    ),
+    "rehearsal-26.03": (
+        Remedy(
+            "a runtime without its policy",
+            "validators/checks/operator/trainer.py:runtimes_gang",
+            "G7",
+            "HalfWired",
+            half_wired,
+        ),
+        Remedy(
+            "a job of a runtime without its policy",
+            "validators/explain/creation/trainjobs.py:runtime",
+            "TrainJob half",
+            "RuntimeHalfWired",
+            half_wired,
+        ),
+    ),
 }
-"""Remedies that are not tried on a cluster, and why."""
+"""Those of other releases, by inventory: what they are about is real in its generation alone."""
+
+_LAB = "tests/hosts/test_remedies.py:test_every_remedy_heals_its_host_when_it_is_done_literally"
+
+_EVICTION = "tests/integration/test_explain_eviction.py:"
+
+ELSEWHERE: Mapping[str, str] = {
+    "validators/explain/scheduling/preemption.py:preemption:LowerPriorityHolds": _EVICTION
+    + "test_an_urgent_gang_replaces_another_one_with_the_settings_that_are_told",
+    "validators/explain/scheduling/reclaim.py:reclaim:ShareHeldByOthers": _EVICTION
+    + "test_a_queue_takes_back_its_share_with_the_settings_that_are_told",
+    "validators/subjects/renewal.py:certificate": "tests/integration/test_rehearsal_cert_manager.py:"
+    "test_a_foreign_certificate_is_healed_by_the_remedy_done_literally",
+    "validators/hosts/access.py:_identity:SameMachine": _LAB,
+    "validators/hosts/cgroups.py:_refused:OldVersion": _LAB,
+    "validators/hosts/kernel.py:_modules": _LAB,
+    "validators/hosts/kernel.py:_values:SettingWrong": _LAB,
+    "validators/hosts/resources.py:_swap:SwapOn": _LAB,
+    "validators/hosts/security.py:_firewall:NotAccepted": "tests/machines/test_hosts_over_ssh.py:"
+    "test_a_port_that_firewalld_closes_is_named_and_its_remedy_opens_it",
+}
+"""Remedies that another test does literally, and which; its module says what is real there."""
+
+UNTRIED: Mapping[str, str] = {
+    "validators/checks/gang/steps.py:released:GangNotReleased": "a scheduler that looks at the last pod of a gang and "
+    "forgets it: stopped for real, it has not looked, which is SchedulerNotEvaluating, whose command is the same one",
+}
+"""Remedies that no test does, and why."""

@@ -26,7 +26,9 @@ from kubeflow_volcano.validators.core.outcome import Outcome
 from kubeflow_volcano.validators.core.timing import Timing
 from kubeflow_volcano.validators.run.runner import Options, validate
 from tests.integration.breaking import made
+from tests.integration.remedies import Broken, foreign
 from tests.integration.test_rehearsal_full import ARCHIVE, HOOKS, play
+from tests.integration.test_remedies import run
 from tests.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(2400)]
@@ -153,6 +155,28 @@ def test_the_report_counts_fewer_simulated_pods_and_its_checks_are_of_the_real_t
     assert sorted(fewer) == sorted(Counter(REAL).elements())
     assert {check: (str(item.status), item.message) for check, item in found.items() if item.status != "pass"} == {}
     assert "ready and stored" in found["B7"].message
+
+
+def test_a_foreign_certificate_is_healed_by_the_remedy_done_literally(cluster: Cluster) -> None:
+    certificates = {
+        (item["metadata"]["namespace"], item["metadata"]["name"]): item
+        for item in cluster.list("cert-manager.io/v1", "Certificate").items
+    }
+    hook = injected(cluster)[0]
+    namespace, _, name = hook["metadata"]["annotations"][INJECTED].partition("/")
+    secret = Ref("v1", "Secret", namespace, certificates[namespace, name]["spec"]["secretName"])
+    service = hook["webhooks"][0]["clientConfig"]["service"]
+    cluster.patch(secret, {"data": foreign(f"{service['name']}.{service['namespace']}.svc")})
+
+    def found() -> Outcome:
+        return judged("B3")[1]["B3"]
+
+    until(lambda: found().reason == "UnknownAuthority")
+    commands = found().changes
+    assert commands
+    for command in commands:
+        run(Broken(cluster, ClusterPaths.of(SPEC.name).kubeconfig, ""), command)
+    until(lambda: str(found().status) == "pass")
 
 
 def test_an_issuer_that_cannot_issue_fails_b7_with_its_reason(cluster: Cluster) -> None:

@@ -81,7 +81,7 @@ def heal(at: Broken, remedies: Sequence[Remedy]) -> None:
             commands = found[item.name][1]
             assert commands, item.name
             for command in commands:
-                run(at, item, command)
+                run(at, command, on_node=item.on_node)
             if item.restarts:
                 answer_again(at.cluster, item.restarts)
         until(lambda: not any(reason for reason, _ in findings(at, remedies).values()), 180, every=1)
@@ -107,9 +107,9 @@ def as_wanted(found: Mapping[str, Found], wanted: Mapping[str, str]) -> Mapping[
     return found if {name: reason for name, (reason, _) in found.items()} == wanted else None
 
 
-def run(at: Broken, remedy: Remedy, command: str) -> None:
+def run(at: Broken, command: str, *, on_node: bool = False) -> None:
     """One printed command in a shell, with the kubectl of the cluster."""
-    if remedy.on_node:
+    if on_node:
         at.inside("sh", "-c", command)
         return
     path = f"{at.kubeconfig.parent / 'bin'}:{os.environ['PATH']}"
@@ -121,7 +121,7 @@ def run(at: Broken, remedy: Remedy, command: str) -> None:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, f"{remedy.name}: {command}\n{done.stdout}{done.stderr}"
+    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
 
 
 def findings(at: Broken, remedies: Sequence[Remedy]) -> dict[str, Found]:

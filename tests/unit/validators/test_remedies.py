@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 
-from tests.integration.remedies import LONG, QUICK, UNTRIED
+from tests.integration.remedies import ELSEWHERE, LONG, OF_INVENTORY, QUICK, UNTRIED
 from tests.places import ROOT
 
 CHANGING = re.compile(
@@ -18,10 +18,16 @@ CHANGING = re.compile(
 
 def test_each_remedy_that_changes_something_was_tried_or_says_why_not() -> None:
     """A new one is added to the table of tests/integration/remedies.py, with a way to break a cluster for it."""
-    tried = Counter(item.place for item in (*QUICK, *LONG)) + Counter(UNTRIED.keys())
+    others = (item for remedies in OF_INVENTORY.values() for item in remedies)
+    tried = Counter(item.place for item in (*QUICK, *LONG, *others)) + Counter([*ELSEWHERE, *UNTRIED])
     needed = Counter(place for place, _ in values("changes") if place)
     assert set(tried) == set(needed)
     assert tried >= needed
+
+
+def test_what_is_tried_elsewhere_names_a_test_that_is_there() -> None:
+    for path, _, name in (text.partition(":") for text in ELSEWHERE.values()):
+        assert f"def {name}(" in (ROOT / path).read_text()
 
 
 def test_commands_that_only_look_change_nothing() -> None:
