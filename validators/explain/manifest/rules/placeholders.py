@@ -1,4 +1,7 @@
-"""Placeholders of a text about jobs that were not replaced: {name}, {{ name }}, ${NAME} or <name>."""
+"""Placeholders of a text about jobs that were not replaced: {name}, {{ name }}, ${NAME} or <name>.
+
+Rules: none of its own: no program reads them; they are marks of templates (Jinja, Go, shell) and of documentation.
+"""
 
 from __future__ import annotations
 
