@@ -1,10 +1,11 @@
-"""Volcano 1.8.2 becomes 1.10.0 by upgrade.yml, on a cluster of this file's own where the programs of both run."""
+"""Volcano becomes newer by upgrade.yml, on clusters of this file's own where the programs of all steps run."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -24,8 +25,6 @@ from tests.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(1800)]
 
-OLD, NEW = "1.8.2", "1.10.0"
-SPEC = RehearsalSpec(f"volcano-{os.getpid()}", extras=("volcano-1.8",))
 PROVED = ("F1", "F3", "F4", "H1", "H2", "H3", "H4", "H5", "H6")
 MANIFEST = "installer/volcano-development.yaml"
 PROGRAMS = tuple(
@@ -34,42 +33,63 @@ PROGRAMS = tuple(
 )
 
 
-@pytest.fixture(scope="module")
-def kubeconfig() -> Iterator[Path]:
+@dataclass(frozen=True)
+class Chain:
+    """Versions one after the other, all of which a release takes, and the cluster that can run them."""
+
+    versions: tuple[str, ...]
+    release: str
+    spec: RehearsalSpec
+
+    def manifest(self, version: str, kubeconfig: Path) -> Path:
+        """Upstream's, from the module that the programs of that version are built from."""
+        if version == self.versions[-1]:
+            return kubeconfig.parent / "upstream/volcano" / MANIFEST
+        tools = ensure_tools(load_generation(self.spec.generation, extras=self.spec.extras), progress=silent)
+        return tools.homes[f"volcano-{version.rpartition('.')[0]}"] / "src/volcano.sh/volcano" / MANIFEST
+
+    def play(self, playbook: str, kubeconfig: Path, version: str, tmp_path: Path, *arguments: str) -> str:
+        """What the playbook says, for Volcano of that version and storage, and nothing of Kubeflow."""
+        given = {
+            "rehearsal_cluster_name": self.spec.name,
+            "rehearsal_cluster_extras": list(self.spec.extras),
+            "kubeflow_release": self.release,
+            "kubeflow_components": ["local-path", "volcano"],
+            "volcano_version": version,
+            "volcano_source": str(self.manifest(version, kubeconfig)),
+            "gang_scheduling_scheduler": "none",
+            "validation_select": list(PROVED),
+            "validation_report_directory": str(tmp_path / "reports"),
+            "upgrade_report_directory": str(tmp_path / "reports"),
+            "backup_directory": str(tmp_path / "backups"),
+        }
+        done = play(playbook, Path("inventory/rehearsal"), "-e", json.dumps(given), *arguments)
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+
+
+def chain(generation: str, release: str, *versions: str) -> Chain:
+    extras = tuple(f"volcano-{version.rpartition('.')[0]}" for version in versions[:-1])
+    spec = RehearsalSpec(f"volcano-{os.getpid()}", generation=generation, extras=extras)
+    return Chain(versions, release, spec)
+
+
+CHAINS = (chain("1.30", "1.8.1", "1.8.2", "1.10.0"), chain("1.35", "26.03.1", "1.10.0", "1.15.1"))
+
+
+@pytest.fixture(params=CHAINS, ids=lambda steps: steps.spec.generation)
+def steps(request: pytest.FixtureRequest) -> Chain:
+    found: Chain = request.param
+    return found
+
+
+@pytest.fixture
+def kubeconfig(steps: Chain) -> Iterator[Path]:
     try:
-        yield up(SPEC, silent).kubeconfig
+        yield up(steps.spec, silent).kubeconfig
     finally:
-        left = down(SPEC.name, silent).left
+        left = down(steps.spec.name, silent).left
     assert not left
-
-
-@pytest.fixture(scope="module")
-def manifests(kubeconfig: Path) -> dict[str, Path]:
-    tools = ensure_tools(load_generation("1.30", extras=SPEC.extras), progress=silent)
-    return {
-        OLD: tools.homes["volcano-1.8"] / "src/volcano.sh/volcano" / MANIFEST,
-        NEW: kubeconfig.parent / "upstream/volcano" / MANIFEST,
-    }
-
-
-def played(playbook: str, manifests: dict[str, Path], version: str, tmp_path: Path, *arguments: str) -> str:
-    """What the playbook says, for Volcano of that version and storage, and nothing of Kubeflow."""
-    given = {
-        "rehearsal_cluster_name": SPEC.name,
-        "rehearsal_cluster_extras": list(SPEC.extras),
-        "kubeflow_release": "1.8.1",
-        "kubeflow_components": ["local-path", "volcano"],
-        "volcano_version": version,
-        "volcano_source": str(manifests[version]),
-        "gang_scheduling_scheduler": "none",
-        "validation_select": list(PROVED),
-        "validation_report_directory": str(tmp_path / "reports"),
-        "upgrade_report_directory": str(tmp_path / "reports"),
-        "backup_directory": str(tmp_path / "backups"),
-    }
-    done = play(playbook, Path("inventory/rehearsal"), "-e", json.dumps(given), *arguments)
-    assert done.returncode == 0, done.stdout
-    return done.stdout
 
 
 def running(cluster: Cluster) -> set[str]:
@@ -96,11 +116,12 @@ def proved(kubeconfig: Path) -> dict[str, str]:
 
 
 def test_gangs_are_proved_before_and_after_and_what_people_made_stays(
-    kubeconfig: Path, manifests: dict[str, Path], tmp_path: Path
+    steps: Chain, kubeconfig: Path, tmp_path: Path
 ) -> None:
     cluster = Cluster.connect(kubeconfig)
-    played("install", manifests, OLD, tmp_path)
-    assert running(cluster) == {f"v{OLD}"}
+    old, *newer = steps.versions
+    steps.play("install", kubeconfig, old, tmp_path)
+    assert running(cluster) == {f"v{old}"}
     before = proved(kubeconfig)
     assert not {check: text for check, text in before.items() if not text.startswith("pass")}
 
@@ -109,15 +130,17 @@ def test_gangs_are_proved_before_and_after_and_what_people_made_stays(
         until(lambda: bool((cluster.get(ref) or {}).get("status", {}).get("phase")))
         theirs = cluster.get(ref)
         assert theirs is not None
-        planned = played("upgrade", manifests, NEW, tmp_path, "--check")
-        assert running(cluster) == {f"v{OLD}"}, planned
-        played("upgrade", manifests, NEW, tmp_path)
-        assert running(cluster) == {f"v{NEW}"}
-        kept = cluster.get(ref)
-        assert kept is not None
-        assert (kept["metadata"]["uid"], kept["spec"]["minMember"]) == (theirs["metadata"]["uid"], 2)
-    report = json.loads((tmp_path / "reports/latest.json").read_text("utf-8"))
-    assert {item["id"]: item["status"] for item in report["checks"] if item["id"] in PROVED} == dict.fromkeys(
-        PROVED, "pass"
-    )
-    assert "changed=0" in played("install", manifests, NEW, tmp_path)
+        for version in newer:
+            former = running(cluster)
+            planned = steps.play("upgrade", kubeconfig, version, tmp_path, "--check")
+            assert running(cluster) == former, planned
+            steps.play("upgrade", kubeconfig, version, tmp_path)
+            assert running(cluster) == {f"v{version}"}
+            kept = cluster.get(ref)
+            assert kept is not None
+            assert (kept["metadata"]["uid"], kept["spec"]["minMember"]) == (theirs["metadata"]["uid"], 2)
+            report = json.loads((tmp_path / "reports/latest.json").read_text("utf-8"))
+            assert {item["id"]: item["status"] for item in report["checks"] if item["id"] in PROVED} == dict.fromkeys(
+                PROVED, "pass"
+            )
+            assert "changed=0" in steps.play("install", kubeconfig, version, tmp_path)
