@@ -13,7 +13,8 @@ from typing import Any
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.catalog.images.tables import architectures_of
 from kubeflow_volcano.catalog.shipped import images_of_release
-from kubeflow_volcano.catalog.symptoms.read import recognise
+from kubeflow_volcano.catalog.symptoms.logs import last_words
+from kubeflow_volcano.catalog.symptoms.read import Symptom, recognise
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.images.rename.advice import too_deep
 from kubeflow_volcano.rollout.images.rename.rules import Rules
@@ -62,7 +63,15 @@ def _manifest(look: Look) -> Answer:
 
 def _message(look: Look) -> Answer:
     """`given` is what a program wrote, `seen` where."""
-    found = recognise(look.given, look.more["seen"])
+    return _of_symptom(recognise(look.given, look.more["seen"]))
+
+
+def _log(look: Look) -> Answer:
+    """`given` is the log of a container that has ended."""
+    return _of_symptom(last_words(look.given)[1])
+
+
+def _of_symptom(found: Symptom | None) -> Answer:
     if found is None:
         return Answer(None, {})
     return Answer(None, {found.reason: "\n".join([found.todo, *found.commands])}, text=f"{found.cause} {found.todo}")
@@ -173,6 +182,7 @@ _WAYS: Mapping[str, Callable[[Look], Answer]] = {
     "image": _image,
     "test": _test,
     "hosts": _hosts,
+    "log": _log,
     "manifest": _manifest,
     "message": _message,
     "pages": _pages,

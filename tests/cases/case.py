@@ -19,9 +19,11 @@ KINDS: Mapping[str, str] = {
 """Folders of cases, and the heading of each."""
 
 _WAYS = frozenset(
-    {"hosts", "image", "job", "manifest", "message", "pages", "plan", "recorded", "test", "validate"},
+    {"hosts", "image", "job", "log", "manifest", "message", "pages", "plan", "recorded", "test", "validate"},
 )
 _ON_CLUSTER = frozenset({"job", "validate"})
+FIRST = ("right", "wrong", "silent")
+"""The answer that a case had when it was written, before anything was changed for it."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,8 @@ class Case:
     references: tuple[str, ...]
     looks: tuple[Look, ...]
     untried: str = ""
+    first: str = ""
+    """One of FIRST; empty where nobody recorded it."""
 
     @property
     def kind(self) -> str:
@@ -134,8 +138,10 @@ def _read(folder: Path) -> Case:
     data = yaml.safe_load((folder / "case.yaml").read_text(encoding="utf-8"))
     found = tuple(_look(item, folder) for item in data.pop("looks"))
     assert found or "untried" in data, f"{name}: no look, and not why"
-    case = Case(name, data.pop("situation"), tuple(data.pop("references")), found, data.pop("untried", ""))
+    references, untried, first = tuple(data.pop("references")), data.pop("untried", ""), data.pop("first", "")
+    case = Case(name, data.pop("situation"), references, found, untried, first)
     assert not data, f"{name}: {sorted(data)} is nothing that a case has"
+    assert first in {"", *FIRST}, f"{name}: {first} is no first answer"
     return case
 
 

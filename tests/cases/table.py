@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.cases.case import KINDS, Case, cases
+from tests.cases.case import FIRST, KINDS, Case, cases
 
 PAGE = Path("docs/cases.md")
 _HEAD = """\
@@ -38,6 +38,7 @@ def _lines(found: Sequence[Case]) -> Iterator[str]:
     for kind in KINDS:
         yield _score(kind, [case for case in found if case.kind == kind])
     yield _score("all", found)
+    yield from _first([case for case in found if case.first])
     for kind, title in KINDS.items():
         yield from ("", f"## {title}", "", "| situation | seen in | answer |", "| --- | --- | --- |")
         for case in found:
@@ -45,7 +46,17 @@ def _lines(found: Sequence[Case]) -> Iterator[str]:
                 references = ", ".join(
                     _ISSUE.sub(r"[\1#\2](https://github.com/\1/issues/\2)", each) for each in case.references
                 )
-                yield f"| {case.situation} | {references} | {f'not yet: {case.open}' if case.open else 'right'} |"
+                answer = f"not yet: {case.open}" if case.open else "right"
+                yield f"| {case.situation} | {references} | {answer}{f' (first {case.first})' if case.first else ''} |"
+
+
+def _first(found: Sequence[Case]) -> Iterator[str]:
+    """The score of those whose first answer is known, then and now."""
+    if found:
+        then = ", ".join(f"{sum(case.first == word for case in found)} {word}" for word in FIRST)
+        now = sum(not case.open for case in found)
+        yield from ("", f"The first answers to {len(found)} of them, before anything was changed for them: {then}.")
+        yield f"Now {now} of these {len(found)} are answered rightly."
 
 
 def _score(title: str, found: Sequence[Case]) -> str:
