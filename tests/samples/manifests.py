@@ -77,7 +77,7 @@ def reasons(*manifests: Object, **how: Any) -> list[str]:
 
 def tfjob(template: Object | None = None, *, workers: int = 2, policy: Object | None = None, **spec: Any) -> Object:
     """A TFJob whose workers request 1 CPU."""
-    worker = {"replicas": workers, "template": _template(template)}
+    worker = {"replicas": workers, "template": _template(template, "tensorflow")}
     run = {"runPolicy": {"schedulingPolicy": policy}} if policy is not None else {}
     return made("kubeflow.org/v1", "TFJob", "mnist", spec={"tfReplicaSpecs": {"Worker": worker}, **run, **spec})
 
@@ -93,7 +93,7 @@ def made(api_version: str, kind: str, name: str, namespace: str = "team-a", **re
     return new_object(api_version, kind, name, namespace, meta={**rest.pop("metadata", {})}, **rest)
 
 
-def _template(more: Object | None) -> Object:
-    container = {"name": "c", "image": "example/image:v1", "resources": {"requests": {"cpu": "1"}}}
+def _template(more: Object | None, name: str = "c") -> Object:
+    container = {"name": name, "image": "example/image:v1", "resources": {"requests": {"cpu": "1"}}}
     given = more or {}
     return {**given, "spec": {"containers": [container], **(given.get("spec") or {})}}

@@ -94,6 +94,7 @@ def recognise(message: str, seen: str) -> Symptom | None:
         seen: where it was seen, one of PLACES; a symptom of another place is none.
     """
     half = _MOST_CHARACTERS // 2
+    message = message.replace('\\"', '"')  # as logs quote a message within a field
     text = message if len(message) <= _MOST_CHARACTERS else f"{message[:half]} … {message[-half:]}"
     for symptom, patterns in _of_place(seen):
         for pattern in patterns:

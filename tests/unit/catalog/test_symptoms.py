@@ -15,13 +15,14 @@ from kubeflow_volcano.catalog.symptoms.read import Symptom, recognise, symptoms
 EVERY = symptoms()
 LOOKING = (
     *(f"kubectl {verb} " for verb in ("get", "describe", "logs", "top", "api-resources", "auth can-i", "explain")),
-    *("kubectl api-resources", "systemctl status", "systemctl show", "systemctl is-active", "journalctl", "dmesg"),
+    *("kubectl api-resources", "kubectl version", "systemctl status", "systemctl show", "systemctl is-active"),
+    *("journalctl", "dmesg"),
     *("crictl info", "crictl images", "crictl ps", "crictl version", "containerd config dump", "containerd --version"),
     *("df ", "free ", "cat ", "ls ", "stat ", "tail", "grep ", "uname ", "getconf ", "sysctl -n ", "lsmod", "nft list"),
     *("getenforce", "ausearch ", "restorecon -nv ", "timedatectl", "chronyc tracking", "chage -l", "swapon --show"),
     *("firewall-cmd --list", "firewall-cmd --state", "iptables -V", "hostname", "etcdctl endpoint status"),
     *("etcdctl alarm list", "showmount -e ", "openssl s_client ", "ip ", "nvidia-smi", "npu-smi info", "ss "),
-    *("conntrack -S", "ps ", "findmnt", "date", "curl -sI "),
+    *("conntrack -S", "ps ", "findmnt", "date", "curl -sI ", "ctr plugins ls", "docker version", "runc --version"),
 )
 """What a command of a symptom may begin with: nothing of it changes anything."""
 

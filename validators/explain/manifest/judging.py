@@ -23,6 +23,7 @@ RULES: tuple[Rule, ...] = (
     # Does the API server take it?
     references.served,
     references.namespace,
+    references.runtime,
     fields.scheduler_name,
     fields.unknown,
     references.service_names,
@@ -36,16 +37,20 @@ RULES: tuple[Rule, ...] = (
     gangs.roles,
     gangs.minimum,
     order.waits_for_itself,
+    order.rolling_update,
+    order.flows,
     gangs.requests,
     references.queue,
     references.queue_unread,
     references.priority_classes,
     references.priority_of_group,
     # Do its pods run, and end?
+    pods.container_names,
     amounts.resources,
     admission.pod_refused,
     references.claims,
     pods.images,
+    pods.host_names,
     pods.sidecar,
 )
 """In the order of the answer."""

@@ -3,20 +3,28 @@
 Rules: pkg/controllers/job and pkg/webhooks/admission/jobs/mutate of Volcano, v1.8.0 to v1.15.1 (dependsOn; where
 minAvailable is not set, it is the sum of the tasks' own, each all replicas where it is not set); pkg/controller of
 mpi-operator v0.4.0 to v0.6.0 (launcherCreationPolicy; a gang is the workers and the launcher where
-minAvailable is not set); pkg/runtime of Trainer v2.1.0 to v2.3.0 (the gang of a runtime is the pods of all its jobs).
+minAvailable is not set); pkg/runtime of Trainer v2.1.0 to v2.3.0 (the gang of a runtime is the pods of all its jobs);
+pkg/controllers/podgroup of Volcano, v1.12.0 to v1.15.1 (a PodGroup for each ReplicaSet, with the minimum of the
+Deployment's annotation, which earlier versions do not read), and pkg/controller/deployment of Kubernetes (how many
+pods a rolling update has at once); pkg/controllers/jobflow of Volcano, v1.8.0 to v1.15.1 (the job of a flow has the
+flow's name).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 
 from kubeflow_volcano.catalog.operator import later_jobs
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.text import few
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.explain.manifest.model import Flaw, Manifest, flaw
 from kubeflow_volcano.validators.explain.manifest.rules.gangs import is_gang
+from kubeflow_volcano.validators.explain.model import VOLCANO
 
 _REASON = "GangWaitsForItself"
+_GROUP_MINIMUM = "scheduling.volcano.sh/group-min-member"
 _RUNTIMES = frozenset({"ClusterTrainingRuntime", "TrainingRuntime"})
 
 
@@ -77,4 +85,60 @@ def _of_runtime(manifest: Manifest) -> Iterator[Flaw]:
             f"{', '.join(sorted(later))} are created only when earlier jobs are ready or have ended: no pod ever runs.",
             needed="a runtime of steps without podGroupPolicy, or one without steps.",
             todo="remove podGroupPolicy and schedulerName, or the jobs that others depend on.",
+        )
+
+
+def rolling_update(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
+    """A Deployment whose gang is more pods than a rolling update creates before one of them is ready."""
+    if manifest.ref[:2] != ("apps/v1", "Deployment"):
+        return
+    meta, spec = manifest.obj["metadata"], manifest.obj["spec"]
+    least = (meta.get("annotations") or {}).get(_GROUP_MINIMUM) or ""
+    strategy = _mapping(spec.get("strategy"))
+    of_volcano = any(item.spec.get("schedulerName") == VOLCANO for item in manifest.templates)
+    if not of_volcano or not least.isdecimal() or strategy.get("type", "RollingUpdate") != "RollingUpdate":
+        return
+    replicas = 1 if spec.get("replicas") is None else int(spec["replicas"])
+    rolling = _mapping(strategy.get("rollingUpdate"))
+    surge = _share(rolling.get("maxSurge"), replicas, math.ceil)
+    gone = _share(rolling.get("maxUnavailable"), replicas, math.floor)
+    at_once = min(replicas, surge + gone) or 1
+    if at_once < int(least) <= replicas:
+        yield flaw(
+            "RollingUpdateStuck",
+            f"{_GROUP_MINIMUM} is {least}, which Volcano reads from 1.12 on, and a rolling update creates {at_once} of "
+            "the new pods before one of them is ready (maxSurge and maxUnavailable): the first change of the template "
+            "never ends.",
+            needed=f"maxSurge and maxUnavailable that are at least {least} together, or strategy Recreate.",
+            todo="set maxSurge to 100%, or strategy.type to Recreate where there is no room for both generations.",
+            blocks=False,
+        )
+
+
+def _mapping(value: object) -> Object:
+    return value if isinstance(value, dict) else {}
+
+
+def _share(value: object, replicas: int, rounded: Callable[[float], int]) -> int:
+    """How many pods a number or a share such as 25%, which is the default, is of them."""
+    text = "25%" if value is None else str(value)
+    try:
+        return rounded(int(text.removesuffix("%")) * replicas / 100) if text.endswith("%") else int(text)
+    except ValueError:
+        return replicas  # the API server refuses it
+
+
+def flows(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
+    """A JobFlow that names a template twice: both get one job, and the flow waits for two."""
+    if manifest.ref.group != "flow.volcano.sh" or manifest.kind != "JobFlow":
+        return
+    found = _mapping(manifest.obj.get("spec")).get("flows")
+    names = [str(item["name"]) for item in (found if isinstance(found, list) else ()) if _mapping(item).get("name")]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        yield flaw(
+            "FlowNamedTwice",
+            f"spec.flows names {few(twice)} more than once: all of one name are one job, and the JobFlow waits for "
+            f"{len(names)}, so that it stays Running for ever.",
+            needed="each name once in spec.flows.",
+            todo="remove the repeated ones; to run a template twice, make a JobTemplate of another name.",
         )

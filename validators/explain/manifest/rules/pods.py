@@ -1,4 +1,9 @@
-"""Rules about the pods of a job: sidecars that keep them from ending, images that no registry has."""
+"""Rules about the pods of a job: their containers' names, their DNS, sidecars that do not end, images that are gone.
+
+Rules: pkg/apis/kubeflow.org/v1/*_validation.go of the training operator v1.5.0 to v1.7.0, pkg/webhooks of v1.8.0 to
+v1.9.2 (names of containers); mutate_job.go of Volcano v1.8.0 to v1.15.1, which sets the DNS policy of its own jobs'
+pods on the host's network, as no other operator does.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +21,66 @@ from kubeflow_volcano.validators.explain.manifest.templates import Path, Templat
 
 _PROXY = "istio-proxy"
 _INJECT = "sidecar.istio.io/inject"
+_NAMED = {
+    "JAXJob": "jax",
+    "MXJob": "mxnet",
+    "PaddleJob": "paddle",
+    "PyTorchJob": "pytorch",
+    "TFJob": "tensorflow",
+    "XGBoostJob": "xgboost",
+}
+"""The name that a container of each role must have; an MPIJob may name its containers as it likes."""
+_MEETING = frozenset({*_NAMED, "ClusterTrainingRuntime", "JobSet", "TrainingRuntime"})
+"""Kinds whose pods find each other by names of Services, and whose operators leave their DNS policy as it is."""
+_LEAST_TO_MEET = 2
+_HOST_DNS = "ClusterFirstWithHostNet"
+
+
+def container_names(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
+    """A role of a Kubeflow job without the container to which its operator adds what the program needs."""
+    name = _NAMED.get(manifest.kind) if manifest.ref.group == "kubeflow.org" else None
+    without = [
+        item
+        for item in manifest.templates
+        if name and name not in {each.get("name") for each in item.spec.get("containers") or ()}
+    ]
+    if without:
+        places = few([shown((*item.path, "spec", "containers")) for item in without])
+        yield flaw(
+            "ContainerNameMissing",
+            f"{places}: no container has the name {name}: the operator refuses a {manifest.kind} without it.",
+            needed=f"a container with the name {name} in each role, which gets the addresses of the others.",
+            todo="give the container of the training program that name.",
+            edits=[
+                Edit((*item.path, "spec", "containers", 0, "name"), str(name))
+                for item in without
+                if len(item.spec.get("containers") or ()) == 1
+            ],
+            words=["container", str(name)],
+        )
+
+
+def host_names(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
+    """Pods on the host's network that resolve names as their host does, and so no name of a Service."""
+    if manifest.kind not in _MEETING or sum(item.replicas for item in manifest.templates) < _LEAST_TO_MEET:
+        return
+    found = [
+        item
+        for item in manifest.templates
+        if item.spec.get("hostNetwork") is True
+        and item.spec.get("dnsPolicy", "ClusterFirst") == "ClusterFirst"
+        and not item.spec.get("dnsConfig")
+    ]
+    if found:
+        places = few([shown((*item.path, "spec")) for item in found])
+        yield flaw(
+            "HostDns",
+            f"{places}: hostNetwork without dnsPolicy {_HOST_DNS}: these pods ask the name servers of their host, "
+            "which do not know the Services by which the job's pods find each other.",
+            needed=f"dnsPolicy {_HOST_DNS} beside hostNetwork.",
+            todo="set it in these pod templates.",
+            edits=[Edit((*item.path, "spec", "dnsPolicy"), _HOST_DNS) for item in found],
+        )
 
 
 def sidecar(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
@@ -28,7 +93,7 @@ def sidecar(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
         return
     asked = [item for item in manifest.templates if _injection(item)]
     silent = [item for item in manifest.templates if _injection(item) is None]
-    if silent and not _injects(facts.get("namespaces", "", manifest.space) or {}):
+    if silent and not _injects(_namespace(manifest, facts)):
         silent = []
     silent, asked = ([item for item in each if _stays(item, manifest, facts)] for each in (silent, asked))
     if asked := asked + silent:
@@ -42,6 +107,12 @@ def sidecar(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
             todo="set it in every pod template.",
             edits=[Edit((*item.path, "metadata", "labels", _INJECT), "false") for item in silent],
         )
+
+
+def _namespace(manifest: Manifest, facts: Facts) -> Object:
+    """Its namespace as the files have it, or else the cluster."""
+    known = (item for item in facts.objects.get("namespaces", ()) if item["metadata"]["name"] == manifest.space)
+    return next(known, None) or facts.get("namespaces", "", manifest.space) or {}
 
 
 def _injection(template: Template) -> bool | None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from kubeflow_volcano.cluster.objects import Object, mappings_in
+from kubeflow_volcano.cluster.objects import Object, group_of, mappings_in
 from kubeflow_volcano.text import did_you_mean, few
-from kubeflow_volcano.validators.core.facts import Fact, Facts
+from kubeflow_volcano.validators.core.facts import Fact, Facts, Unread
 from kubeflow_volcano.validators.explain.creation.companions import bad_service_name
 from kubeflow_volcano.validators.explain.creation.prerequisites import BUILT_IN_CLASSES, PRIORITY_CLASSES
 from kubeflow_volcano.validators.explain.kinds import QUEUE
+from kubeflow_volcano.validators.explain.manifest.edits import Edit
 from kubeflow_volcano.validators.explain.manifest.model import FILES, Flaw, Manifest, flaw
 from kubeflow_volcano.validators.explain.manifest.rules.gangs import KUBE_BATCH_GROUPS
 from kubeflow_volcano.validators.explain.manifest.templates import shown
@@ -22,6 +23,7 @@ from kubeflow_volcano.validators.explain.queue_marks import field_of_queue, unre
 from kubeflow_volcano.validators.explain.scheduling.volcano import QUEUES
 
 CLAIMS = "persistentvolumeclaims"
+_TRAINER = "trainer.kubeflow.org"
 SERVED = Fact[Mapping[str, frozenset[str]]]("served kinds", lambda _cluster, _facts: {}, {})
 """By apiVersion the kinds that the API server serves, for every version of the groups that the files name."""
 
@@ -85,6 +87,33 @@ def namespace(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
             f"namespace {manifest.space} does not exist.",
             needed="an existing namespace.",
             todo="create it, or correct metadata.namespace.",
+        )
+
+
+def runtime(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
+    """A TrainJob that names a runtime of its namespace as one of the cluster, as it does without a kind.
+
+    With a cluster, Trainer's webhook says so in the dry run.
+    """
+    if manifest.kind != "TrainJob" or manifest.ref.group != _TRAINER or not isinstance(facts.found.get(SERVED), Unread):
+        return
+    named = manifest.obj["spec"].get("runtimeRef") or {}
+    kind, name = named.get("kind", "ClusterTrainingRuntime"), named.get("name")
+    brought = {
+        str(item["kind"])
+        for item in facts.known(FILES)
+        if group_of(str(item["apiVersion"])) == _TRAINER
+        and item["metadata"].get("name") == name
+        and item["metadata"].get("namespace") in {None, manifest.space}
+    }
+    if "TrainingRuntime" in brought and kind == "ClusterTrainingRuntime" and kind not in brought:
+        yield flaw(
+            "RuntimeMissing",
+            f"runtimeRef names {kind} {name}{'' if 'kind' in named else ', as it has no kind'}; the files have a "
+            f"TrainingRuntime {name}.",
+            needed="the kind of the runtime that is meant.",
+            todo="write kind: TrainingRuntime in runtimeRef.",
+            edits=[Edit(("spec", "runtimeRef", "kind"), "TrainingRuntime")],
         )
 
 

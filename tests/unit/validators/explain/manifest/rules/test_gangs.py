@@ -79,8 +79,9 @@ def test_pods_of_a_gang_without_requests_are_not_held_back() -> None:
 
 
 def test_a_job_that_need_not_be_a_gang_is_only_told_of_requests() -> None:
-    assert [item.blocks for item in findings(tfjob(BARE))] == [False]
-    assert [item.blocks for item in findings(tfjob(BARE, policy={"queue": "default"}))] == [True]
+    bare = {"spec": {"containers": [{"name": "tensorflow", "image": "example/image:v1"}]}}
+    assert [item.blocks for item in findings(tfjob(bare))] == [False]
+    assert [item.blocks for item in findings(tfjob(bare, policy={"queue": "default"}))] == [True]
     assert reasons(made("batch/v1", "Job", "j", spec={"template": BARE})) == []
 
 

@@ -1,11 +1,11 @@
-"""Pods that do not end, and images that no registry has."""
+"""Pods that do not end or find no name, containers of another name, and images that no registry has."""
 
 from __future__ import annotations
 
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object
-from tests.samples.manifests import findings, judged, made, reasons, tfjob
+from tests.samples.manifests import findings, judged, made, reasons, tfjob, vcjob
 
 INJECT = "sidecar.istio.io/inject"
 
@@ -53,9 +53,52 @@ def test_without_a_cluster_injection_by_the_namespace_is_not_judged() -> None:
     assert [item.reason for item in decided.manifests[0].findings] == ["SidecarInjected"]
 
 
+def test_a_namespace_in_the_files_decides_without_a_cluster() -> None:
+    there = space(**{"istio-injection": "enabled"})
+    assert reasons(tfjob(), there, offline=True) == ["SidecarInjected"]
+    assert reasons(tfjob(marked("annotations", "false")), there, offline=True) == []
+    switched_off_at_the_job = {**tfjob(), "metadata": {**tfjob()["metadata"], "annotations": {INJECT: "false"}}}
+    assert reasons(switched_off_at_the_job, there, offline=True) == ["SidecarInjected"]
+    assert reasons(tfjob(), space(), offline=True) == []
+
+
+def named(*names: str) -> Object:
+    return {"spec": {"containers": [{"name": name, "resources": {"requests": {"cpu": 1}}} for name in names]}}
+
+
+def test_a_role_needs_the_container_of_its_operator() -> None:
+    (found,) = findings(tfjob(named("train")))
+    assert (found.reason, found.blocks) == ("ContainerNameMissing", True)
+    assert "the name tensorflow" in found.problem.found
+    assert reasons(tfjob(named("train", "logs"))) == ["ContainerNameMissing"]
+    assert reasons(tfjob(named("logs", "tensorflow"))) == []
+    assert reasons(vcjob(named("train"))) == []
+    mpi = {"Launcher": {"template": named("l")}, "Worker": {"template": named("w")}}
+    assert reasons(made("kubeflow.org/v1", "MPIJob", "m", spec={"mpiReplicaSpecs": mpi}), offline=True) == []
+
+
+@pytest.mark.parametrize(
+    ("workers", "more", "expected"),
+    [
+        (2, {"hostNetwork": True}, ["HostDns"]),
+        (2, {"hostNetwork": True, "dnsPolicy": "ClusterFirst"}, ["HostDns"]),
+        (2, {"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"}, []),
+        (2, {"hostNetwork": True, "dnsConfig": {"nameservers": ["10.96.0.10"]}}, []),
+        (2, {"hostNetwork": False}, []),
+        (1, {"hostNetwork": True}, []),
+    ],
+)
+def test_pods_on_the_network_of_their_host_resolve_names_of_services(
+    workers: int, more: Object, expected: list[str]
+) -> None:
+    assert reasons(tfjob({"spec": more}, workers=workers)) == expected
+    assert reasons(vcjob({"spec": more}, workers=workers)) == []  # Volcano's webhook sets the policy
+
+
 def test_an_image_that_is_gone_is_named_with_its_replacement() -> None:
     def job(image: str) -> Object:
-        return tfjob({"spec": {"containers": [{"name": "c", "image": image, "resources": {"requests": {"cpu": 1}}}]}})
+        container = {"name": "tensorflow", "image": image, "resources": {"requests": {"cpu": 1}}}
+        return tfjob({"spec": {"containers": [container]}})
 
     (found,) = findings(job("gcr.io/ml-pipeline/mysql:8.0"), offline=True)
     assert found.reason == "ImageGone"

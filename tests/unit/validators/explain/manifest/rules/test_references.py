@@ -93,3 +93,16 @@ def test_names_that_no_service_may_have_are_told_before_the_job_is_created() -> 
     dotted["metadata"]["name"], digit["metadata"]["name"] = "finetune.v2", "7b-finetune"
     assert reasons(dotted) == ["ServiceNameInvalid"]
     assert [(item.reason, item.blocks) for item in findings(digit)] == [("ServiceNameInvalid", False)]
+
+
+def test_a_runtime_of_the_namespace_is_named_with_its_kind() -> None:
+    group = "trainer.kubeflow.org/v1alpha1"
+    runtime = made(group, "TrainingRuntime", "ours", spec={"template": {"spec": {"replicatedJobs": []}}})
+    job = made(group, "TrainJob", "j", spec={"runtimeRef": {"name": "ours"}})
+    assert reasons(job, runtime, offline=True) == ["RuntimeMissing"]
+    assert reasons(job, {**runtime, "kind": "ClusterTrainingRuntime"}, offline=True) == []
+    assert reasons(job, offline=True) == []
+    elsewhere = made(group, "TrainingRuntime", "ours", namespace="team-b", spec=runtime["spec"])
+    assert reasons(job, elsewhere, offline=True) == []
+    right = made(group, "TrainJob", "j", spec={"runtimeRef": {"name": "ours", "kind": "TrainingRuntime"}})
+    assert reasons(right, runtime, offline=True) == []
