@@ -33,7 +33,7 @@ def test_a_placeholder_is_told_and_nothing_else(template: Any, spec: Any, text: 
 
 def test_braces_in_texts_and_in_templates_of_others_are_right() -> None:
     container = {
-        "name": "c",
+        "name": "tensorflow",
         "image": "example/image:v1",
         "command": ["sh", "-c", "echo ${HOSTNAME} {a} <b>"],
         "env": [{"name": "X", "value": "{{ x }}"}],
