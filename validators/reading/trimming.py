@@ -1,7 +1,7 @@
 """What of an object no check reads, and no report shows: taken away page by page, so that a large cluster fits.
 
 Of the text of 10,000 pods about two thirds are this. A check that needs one of these fields removes it from the list.
-What pods have alike is in memory once: nobody changes what was read.
+What pods have alike is in memory once: objects are only read afterwards.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _share(alike: dict[str, Any], part: Object, keys: Iterable[str]) -> None:
 
 
 def _compact(part: Any) -> Any:
-    """A part with equal texts once in memory, and without the room that a dict keeps for what was taken away."""
+    """A part with equal texts once in memory, and without the room that a dict keeps for keys it no longer has."""
     if isinstance(part, list):
         return [_compact(item) for item in part]
     if not isinstance(part, dict):
