@@ -41,6 +41,7 @@ from kubeflow_volcano.rollout.settings.ceded import validate_ceded
 from kubeflow_volcano.rollout.settings.kubernetes_range import require_kubernetes
 from kubeflow_volcano.rollout.settings.people.profiles import PROFILES
 from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.rollout.state.inventory import read_inventory
 from kubeflow_volcano.rollout.state.store import NAMESPACE
 from kubeflow_volcano.rollout.storage import default_class as storage
 from kubeflow_volcano.rollout.storage.static_volumes import static_volumes
@@ -94,7 +95,7 @@ def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, 
             settings = replace(settings, account=account)
         if settings.proxy:
             settings = _with_addresses(cluster, settings, progress)
-        planned = _desired(settings, scope, problems, progress)
+        planned = _desired(cluster, settings, scope, problems, progress)
         brought = brought_uids(cluster)
         if planned:
             problems += validate_ceded(
@@ -160,13 +161,32 @@ def _with_addresses(cluster: Cluster, settings: Settings, progress: Progress) ->
     return replace(settings, cluster_addresses=addresses)
 
 
-def _desired(settings: Settings, scope: Scope, problems: list[Problem], progress: Progress) -> Desired | None:
+def _desired(
+    cluster: Cluster, settings: Settings, scope: Scope, problems: list[Problem], progress: Progress
+) -> Desired | None:
     with collecting(problems):
         planned = desired(settings, scope.parts, progress)
         for line in (*planned.notes, *map(str, planned.images.warnings)):
             progress(f"note: {line}")
-        return planned
+        return planned if _is_whole(settings, scope) else _without_others(cluster, scope, planned)
     return None
+
+
+def _without_others(cluster: Cluster, scope: Scope, planned: Desired) -> Desired:
+    """Without the namespaces that a component outside the scope may declare: their labels are in its manifests alone.
+
+    Only what no manifest in the scope has, exists, and was not recorded with a component of the scope.
+    """
+    if not planned.namespaces:
+        return planned
+    inventory = read_inventory(cluster)
+    own = {ref for part in scope.parts if part.name in inventory for ref in inventory[part.name].objects}
+    theirs = {ref for ref in planned.namespaces if ref not in own and cluster.get(ref) is not None}
+    parts = {
+        name: tuple(obj for obj in objects if Ref.of(obj) not in theirs) for name, objects in planned.parts.items()
+    }
+    namespaces = tuple(ref for ref in planned.namespaces if ref not in theirs)
+    return replace(planned, parts=parts, namespaces=namespaces)
 
 
 def _of_others(settings: Settings) -> Parts:

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from kubeflow_volcano.cluster.applied_objects import Brought
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout import prepare as room
+from kubeflow_volcano.rollout.desired import Desired
 from kubeflow_volcano.rollout.images.rename.rewrite import Rewritten, rewrite
 from kubeflow_volcano.rollout.prepare import prepare
 from kubeflow_volcano.rollout.scope import Scope, scope_of
@@ -163,3 +165,32 @@ def test_a_namespace_that_no_manifest_has_is_left_as_it_is_if_others_made_it(
     parts = room._parts(cluster, Scope((part,)), found, brought, check=False)  # noqa: SLF001  the rule itself
     assert (SPACE in parts[part.name]) is sent
     assert OPERATOR in parts[part.name]
+
+
+@pytest.mark.parametrize(
+    ("live", "recorded", "sent"),
+    [
+        (None, "", True),
+        (SPACE, "", False),
+        (SPACE, "kubeflow-namespace", False),
+        (SPACE, "profiles", True),
+    ],
+    ids=["absent", "of a run that was killed", "of a component outside", "its own"],
+)
+def test_a_run_of_some_components_keeps_what_the_others_declare_of_a_namespace(
+    live: Any,
+    recorded: str,
+    sent: bool,  # noqa: FBT001  a column of the table
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settings, ref = parse({}), Ref.of(SPACE)
+    scope = Scope((settings.component("profiles"),))
+    monkeypatch.setattr(room, "read_inventory", lambda _: {recorded: Brought("1", {ref: "uid-n"})} if recorded else {})
+    planned = Desired({"profiles": (SPACE, OPERATOR)}, Rewritten({}, ()), (), (ref,))
+    cluster: Any = SimpleNamespace(get=lambda _ref: live)
+
+    found = room._without_others(cluster, scope, planned)  # noqa: SLF001  the rule itself
+
+    assert found.parts["profiles"] == ((SPACE, OPERATOR) if sent else (OPERATOR,))
+    assert (found.namespaces == (ref,)) is sent
+    assert planned.parts["profiles"] == (SPACE, OPERATOR)
