@@ -115,7 +115,7 @@ def _leaves(part: Component, new: Mapping[str, Component]) -> bool:
 
 
 def _left(part: Component, new: Mapping[str, Component]) -> Step:
-    keep = f"name {part.name} in kubeflow_components"
+    keep = f"name {part.name} in kubeflow_include"
     there = part.name in new
     return Step(
         id=f"{part.name}-left",

@@ -60,7 +60,7 @@ BY_HAND = {
     ("26.03", "26.03.1", "centraldashboard-removed"): "Deployment kubeflow/centraldashboard",
     ("26.03", "26.03.1", "admission-webhook-removed"): "its webhooks act on pods",
     ("1.9.1", "1.10.2", "training-operator-kinds"): "kubectl get mxjobs.kubeflow.org -A",
-    ("1.8.1", "1.9.1", "knative-eventing-left"): "name knative-eventing in kubeflow_components",
+    ("1.8.1", "1.9.1", "knative-eventing-left"): "name knative-eventing in kubeflow_include",
     ("1.8.1", "1.9.1", "knative-serving-stored-domainmappings.serving.knative.dev"): "stored again in v1beta1",
 }
 """What a person had written of upgrades, read in upstream's manifests, before it followed from the entries."""
