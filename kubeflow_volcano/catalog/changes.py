@@ -45,7 +45,7 @@ def changes(earlier: Iterable[Component], later: Iterable[Component]) -> Iterato
             {
                 name: stored
                 for name, versions in part.crds.items()
-                if (stored := part.stored.get(name) or "".join(versions[:1]))
+                if (stored := part.stored.get(name) or (versions[0] if len(versions) == 1 else ""))
                 and served.get(name)
                 and stored not in served[name]
             },

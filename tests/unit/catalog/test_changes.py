@@ -36,6 +36,8 @@ def test_a_version_in_which_objects_are_stored_and_that_is_not_served_any_more()
     assert of(old, part(crds={"as.x.io": ["v1"], "bs.x.io": ["v1"]})).unserved == {"as.x.io": "v2"}
     assert of(old, part(crds={"as.x.io": ["v2"], "bs.x.io": ["v2"]})).unserved == {"bs.x.io": "v1"}
     assert of(old, part(crds=["as.x.io", "bs.x.io"])).unserved == {}
+    silent = part(crds={"as.x.io": ["v1", "v2"]})  # an entry that is older than this field
+    assert of(silent, part(crds={"as.x.io": ["v2"]})).unserved == {}
 
 
 def test_what_another_component_brings_now_is_not_removed() -> None:
