@@ -16,6 +16,14 @@ from kubeflow_volcano.problems import InvalidInput
 OWN = {"volcano": "1.10.0", "local-path": "0.0.30"}
 
 
+def test_every_entry_says_what_an_upgrade_is_judged_by() -> None:
+    own = [read.load_component(name, item) for name in read.OWN_FILES for item in read.versions_of(name)]
+    parts = [*own, *(part for item in read.releases() for part in read.load_release(item).components.values())]
+    for part in parts:
+        assert {ref for ref in part.workloads if ref.kind != "Job"} == part.selectors.keys(), (part.name, part.version)
+        assert {*part.webhooks} == part.intercepts.keys(), (part.name, part.version)
+
+
 @pytest.mark.parametrize("version", read.versions_of("volcano"))
 def test_every_volcano_loads(version: str) -> None:
     volcano = read.load_component("volcano", version)

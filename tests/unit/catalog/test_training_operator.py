@@ -33,7 +33,7 @@ def test_every_version_has_flags_and_an_image_that_tells_it(version: str) -> Non
 def test_upstreams_tree_has_what_the_release_of_that_version_has(version: str) -> None:
     theirs = read.load_release(version).components[COMPONENT]
     ours = read.load_component(COMPONENT, theirs.version)
-    facts = ("objects", "namespaces", "workloads", "crds", "webhooks", "images")
+    facts = ("objects", "namespaces", "workloads", "crds", "webhooks", "images", "selectors", "intercepts")
     assert [getattr(ours, name) for name in facts] == [getattr(theirs, name) for name in facts]
 
 
