@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Iterable, Sequence
+from http import HTTPStatus
 
 from kubeflow_volcano.apply.engine import Engine
 from kubeflow_volcano.apply.problems import refusal
@@ -23,6 +24,8 @@ from kubeflow_volcano.rollout.settings.pods.credentials import RegistryLogin, au
 SECRET = "profile-registries"  # noqa: S105  a name
 _ACCOUNTS = ("default", "default-editor")
 """Pods that name no account, such as jobs and models; notebooks and steps of pipelines."""
+_TRIES = 4
+"""Others write new accounts in their first seconds, such as OpenShift, which gives each a pull secret of its own."""
 
 
 def add_logins(objects: list[Object], namespaces: Iterable[str], logins: Sequence[RegistryLogin]) -> None:
@@ -42,9 +45,20 @@ def let_accounts_sign_in(run: Engine, objects: Collection[Object]) -> None:
         for obj in objects:
             if obj["kind"] == "Secret" and obj["metadata"]["name"] == SECRET:
                 for name in _ACCOUNTS:
-                    _append(run, Ref("v1", "ServiceAccount", obj["metadata"]["namespace"], name))
+                    _append_persistently(run, Ref("v1", "ServiceAccount", obj["metadata"]["namespace"], name))
     except ApiError as error:
         run.add_problem(refusal(run.cluster, error))
+
+
+def _append_persistently(run: Engine, ref: Ref) -> None:
+    for left in reversed(range(_TRIES)):
+        try:
+            _append(run, ref)
+        except ApiError as error:
+            if error.status != HTTPStatus.CONFLICT or not left:
+                raise
+        else:
+            return
 
 
 def _append(run: Engine, ref: Ref) -> None:

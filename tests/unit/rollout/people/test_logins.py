@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.apply.result import Action, ObjectOutcome
+from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.people.logins import SECRET, let_accounts_sign_in
 from tests.unit.releases import Upstream
@@ -66,6 +67,30 @@ def test_accounts_keep_what_they_name_and_change_once(check: bool) -> None:  # n
     assert [item["name"] for item in done.after["imagePullSecrets"]] == ["theirs", SECRET]
     let_accounts_sign_in(run, [secret])
     assert len(run.outcomes) == (2 if check else 1)
+
+
+@pytest.mark.parametrize(("conflicts", "refused"), [(2, False), (99, True)])
+def test_what_others_write_meanwhile_is_read_again(conflicts: int, refused: bool) -> None:  # noqa: FBT001
+    run: Any = Busy({"default": account("default"), "default-editor": account("default-editor", SECRET)}, check=False)
+    run.conflicts, run.problems, run.origin = conflicts, [], "https://cluster.example.org"
+    run.add_problem = run.problems.append
+    let_accounts_sign_in(run, [{"kind": "Secret", "metadata": {"name": SECRET, "namespace": "vision"}}])
+    assert bool(run.problems) is refused
+    named = [item["name"] for item in run.accounts["default"]["imagePullSecrets"]]
+    assert named == ["theirs", *([] if refused else [SECRET])]
+
+
+class Busy(Run):
+    """Another controller is faster, some times."""
+
+    conflicts = 0
+
+    def patch(self, ref: Ref, body: Any) -> Object:
+        if self.conflicts:
+            self.conflicts -= 1
+            self.accounts[ref.name]["imagePullSecrets"] = [{"name": "theirs"}]
+            raise ApiError(409, "Conflict", "the object has been modified")
+        return super().patch(ref, body)
 
 
 def test_an_account_that_the_controller_has_not_made_is_told() -> None:
