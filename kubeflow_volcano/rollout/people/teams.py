@@ -13,7 +13,7 @@ from typing import Any
 from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.catalog.schedulers import reads_queue_of_namespace
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.objects import Object, named
+from kubeflow_volcano.cluster.objects import Object, Ref, named
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.account.stored import validate_owner
@@ -64,7 +64,8 @@ def without_defaults_of_others(
 ) -> tuple[Object, ...]:
     """The objects without a LimitRange that follows from a quota, where one of others gives defaults already.
 
-    Of two, the API server takes whichever it meets first.
+    Of two, the API server takes whichever it meets first. One that is there stays declared: left out it would neither
+    go nor be known to an uninstallation any more.
 
     Raises:
         ApiError: the API server refuses a question.
@@ -74,9 +75,15 @@ def without_defaults_of_others(
     for obj in objects:
         namespace = obj["metadata"].get("namespace", "")
         if obj["kind"] == "LimitRange" and namespace in derived and (theirs := _ranges_of_others(cluster, namespace)):
-            progress(f"note: containers in {namespace} get the defaults of LimitRange {', '.join(theirs)}")
-        else:
-            kept.append(obj)
+            others = f"LimitRange {', '.join(theirs)}"
+            if cluster.get(Ref.of(obj)) is None:
+                progress(f"note: containers in {namespace} get the defaults of {others}")
+                continue
+            progress(
+                f"note: containers in {namespace} get the defaults of {DEFAULTS} or of {others}; to end that, set "
+                "container_defaults: {} of this profile, and remove the LimitRange that is left"
+            )
+        kept.append(obj)
     return tuple(kept)
 
 

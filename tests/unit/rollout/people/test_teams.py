@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.patches.table import patched
 from kubeflow_volcano.rollout.people.teams import DEFAULTS, add_teams, unmet_teams, without_defaults_of_others
@@ -195,7 +195,7 @@ def test_containers_get_what_the_quota_counts_or_what_is_declared(given: Any, ma
 def test_defaults_of_others_stay_alone_unless_own_ones_are_declared() -> None:
     theirs = {"metadata": {"name": "team"}, "spec": {"limits": [{"type": "Container", "defaultRequest": {"cpu": "1"}}]}}
     most = {"metadata": {"name": "most"}, "spec": {"limits": [{"type": "Pod", "max": {"cpu": "8"}}]}}
-    own = {"kind": "LimitRange", "metadata": {"name": DEFAULTS, "namespace": "plain"}}
+    own = new_object("v1", "LimitRange", DEFAULTS, "plain")
     lines: list[str] = []
 
     def kept(profile: Any, *live: Any) -> tuple[Object, ...]:
@@ -209,6 +209,9 @@ def test_defaults_of_others_stay_alone_unless_own_ones_are_declared() -> None:
     assert kept(LIMITED, most, theirs) == ()
     assert [line for line in lines if "LimitRange team" in line] == lines
     assert len(lines) == 1
+    ours = {**theirs, "metadata": {"name": DEFAULTS}}
+    assert kept(LIMITED, ours, theirs) == (own,)  # left out it would stay, and no record would have it
+    assert DEFAULTS in lines[1]
 
 
 class Ranges:
@@ -216,6 +219,9 @@ class Ranges:
 
     def __init__(self, items: tuple[Object, ...]) -> None:
         self.items = items
+
+    def get(self, ref: Ref) -> Object | None:
+        return next((item for item in self.items if item["metadata"]["name"] == ref.name), None)
 
     def list(self, *_: Any, **__: Any) -> Any:
         return self
