@@ -67,14 +67,18 @@ def _with_page(objects: Sequence[Object], given: NotebookSettings) -> Iterator[O
             continue
         changed = copy.deepcopy(obj)
         text = changed["data"][PAGE]
-        page = foreign.parse(text.encode(), f"{PAGE} of {WEB_APP}")[0]
-        _change(page[_FORM], given)
+        page = next(iter(foreign.parse(text.encode(), f"{PAGE} of {WEB_APP}")), None)
+        _change(_form(page), given)
         changed["data"][PAGE] = yaml.safe_dump(page, sort_keys=False)
         yield changed
 
 
 def _is_page(obj: Object) -> bool:
     return obj["kind"] == "ConfigMap" and PAGE in (obj.get("data") or {})
+
+
+def _form(page: Any) -> dict[str, Any]:
+    return _field(page if isinstance(page, dict) else {}, _FORM, "")
 
 
 def _change(form: dict[str, Any], given: NotebookSettings) -> None:
@@ -104,11 +108,11 @@ def _amounts(form: dict[str, Any], given: NotebookSettings) -> None:
             _field(form, name)["limitFactor"] = amount.limit_factor
 
 
-def _field(form: dict[str, Any], name: str) -> dict[str, Any]:
+def _field(form: dict[str, Any], name: str, where: str = f"{_FORM}.") -> dict[str, Any]:
     found = form.get(name)
     if not isinstance(found, dict):
         raise InvalidInput.problem(
-            f"{PAGE} of {WEB_APP} has no {_FORM}.{name}.",
+            f"{PAGE} of {WEB_APP} has no {where}{name}.",
             "the fields of upstream's page, which every release of the catalog has.",
             f"correct kubeflow_source or kubeflow_sources.{WEB_APP}, or leave it out of kubeflow_notebooks.",
         )

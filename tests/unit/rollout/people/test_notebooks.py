@@ -134,6 +134,9 @@ def test_manifests_without_the_page_are_refused() -> None:
     empty: Object = {"kind": "ConfigMap", "data": {PAGE: "spawnerFormDefaults: {}"}}
     with pytest.raises(InvalidInput, match=r"has no spawnerFormDefaults\.cpu"):
         with_notebooks(WEB_APP, [empty], settings({"cpu": {"request": "1"}}).notebooks)
+    for text in ("", "[]", "spawnerFormDefaults:"):
+        with pytest.raises(InvalidInput, match=r"has no spawnerFormDefaults\."):
+            with_notebooks(WEB_APP, [{**empty, "data": {PAGE: text}}], settings({"custom_images": True}).notebooks)
 
 
 @pytest.mark.parametrize(
