@@ -122,7 +122,7 @@ def answer(url: str) -> str:
     try:
         connection.request("HEAD", "/")
         connection.getresponse()
-    except (OSError, HTTPException) as error:
+    except (OSError, HTTPException, ValueError) as error:  # also of a name that is none to the resolver
         return str(error) or type(error).__name__
     finally:
         connection.close()

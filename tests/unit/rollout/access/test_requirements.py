@@ -179,6 +179,7 @@ def test_an_address_answers_whatever_it_says_and_nobody_there_is_told() -> None:
         assert answer(f"http://127.0.0.1:{port}/") == ""
         thread.join()
     assert "refused" in answer(f"http://127.0.0.1:{port}/").lower()
+    assert answer(f"http://{'a' * 64}.example/")  # no name to the resolver, which raises what is no OSError
 
 
 def test_it_ends_with_the_command_that_reads_a_random_password_and_never_with_the_password() -> None:
