@@ -194,7 +194,10 @@ def _of_another_job(situation: Situation, group: Object) -> Iterator[Finding]:
         for item in owners
         if (item["kind"], item["name"]) != (job.ref.kind, job.ref.name)
     ]
-    if others and group["metadata"]["name"] in job.groups and all(item["uid"] != job.uid for item in owners):
+    asked_itself = group["metadata"]["uid"] == job.uid  # `explain podgroup`: its owner is the job of its pods
+    if asked_itself or group["metadata"]["name"] not in job.groups or any(item["uid"] == job.uid for item in owners):
+        return
+    if others:
         yield finding(
             "PodGroupTaken",
             f"{situation.group_ref} belongs to {', '.join(others)}: the pods of both count as one gang.",

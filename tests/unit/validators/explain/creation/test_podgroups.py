@@ -87,6 +87,12 @@ def test_a_podgroup_of_that_name_may_be_another_job_s_and_serves_both() -> None:
     assert "belongs to Job mnist" in answer.findings[0].problem.found
 
 
+def test_a_podgroup_that_is_asked_about_is_its_owner_s() -> None:
+    job = tfjob()
+    pods = [member(job, number, on=f"n{number + 1}") for number in range(2)]
+    assert explained(group(job, phase="Running"), *pods).findings == ()
+
+
 def test_without_volcano_s_crds_there_is_no_gang() -> None:
     assert reasons(explained(tfjob(), served=())) == ["PodGroupNotServed"]
 
