@@ -12,6 +12,7 @@ from typing import Any
 
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.volcano import Configuration
 from kubeflow_volcano.text import few
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.outcome import Outcome, failed, warned
@@ -28,14 +29,20 @@ _INHERITS_SINCE = "1.13.0"
 _DEEPEST = 16
 
 
-def misplaced(facts: Facts) -> Outcome | None:
-    """Queues whose groups no node has: a failure for queue default, else a warning. None where all is well."""
+def configuration(facts: Facts) -> Configuration | None:
+    """The scheduler's configuration; None where it is unknown."""
     place = facts.expectations.scheduler
-    if facts.unread.keys() & set(READS) or not facts.objects.get(NODES):
+    if facts.unread.keys() & {DEPLOYMENTS, CONFIGMAPS}:
         return None
     deployment = facts.get(DEPLOYMENTS, place.namespace, place.name)
     chosen = scheduler_configuration.read(deployment, facts) if deployment else None
-    if chosen is None or isinstance(chosen, Unusable):
+    return None if isinstance(chosen, Unusable) else chosen
+
+
+def misplaced(facts: Facts) -> Outcome | None:
+    """Queues whose groups no node has: a failure for queue default, else a warning. None where all is well."""
+    chosen = configuration(facts)
+    if chosen is None or NODES in facts.unread or not facts.objects.get(NODES):
         return None
     queues = {item["metadata"]["name"]: item for item in facts.all(QUEUES) if item["metadata"]["name"] != "root"}
     named = {name: affinity for name, item in queues.items() if (affinity := _affinity(item))}

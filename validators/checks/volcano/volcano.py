@@ -128,7 +128,9 @@ def queue_open(facts: Facts) -> Outcome:
     misplaced = node_groups.misplaced(facts)
     if misplaced and misplaced.status is Status.FAIL:
         return misplaced
-    if barred := [(name, key) for name, queue in present.items() for key in _unusable_resources(queue)]:
+    chosen = node_groups.configuration(facts)
+    held = chosen is None or not {"proportion", "capacity"}.isdisjoint(chosen.plugins)  # no other plugin reads it
+    if barred := [(name, key) for name, queue in present.items() if held for key in _unusable_resources(queue)]:
         return warned(
             "NoCapability",
             f"the capability is 0: {_of_queues(barred)}; jobs that request it wait for ever.",

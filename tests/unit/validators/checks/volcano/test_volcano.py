@@ -126,6 +126,12 @@ def test_no_cpu_memory_or_pods_is_no_limit() -> None:
     assert outcome.status is Status.PASS
 
 
+def test_a_capability_that_no_plugin_reads_bars_nothing() -> None:
+    barred = queue(capability={"nvidia.com/gpu": "0"})
+    assert grouped(barred, plugin="").reason == "NoCapability"
+    assert grouped(barred, plugin="", shares="nodeorder").status is Status.PASS
+
+
 def test_a_queue_without_gpus_is_a_warning_that_keeps_no_proof_from_running() -> None:
     outcome = volcano.queue_open(with_volcano(queue(capability={"cpu": "8", "nvidia.com/gpu": "0"})))
     assert (outcome.status, outcome.reason) == (Status.WARN, "NoCapability")
@@ -149,12 +155,16 @@ def test_a_closed_queue_is_opened_so_that_it_can_be_closed_again(version: str, s
 
 
 def grouped(
-    *queues: Object, groups: Sequence[str] = (), plugin: str = ", {name: nodegroup}", image: str = ""
+    *queues: Object,
+    groups: Sequence[str] = (),
+    plugin: str = ", {name: nodegroup}",
+    image: str = "",
+    shares: str = "capacity",
 ) -> Outcome:
-    """F3 with a plugin beside capacity, and a node for each group, of no group where it is empty."""
+    """F3 with a plugin beside that of shares, and a node for each group, of no group where it is empty."""
     labels = [{"volcano.sh/nodegroup-name": name} if name else {} for name in groups]
     nodes = [obj("Node", f"n{number}", metadata={"labels": item}) for number, item in enumerate(labels)]
-    text = GOOD.replace("{name: capacity}", f"{{name: capacity}}{plugin}")
+    text = GOOD.replace("{name: capacity}", f"{{name: {shares}}}{plugin}")
     started = scheduler(image=f"volcanosh/vc-scheduler:v{image or '1.10.0'}")
     config = obj("ConfigMap", "volcano-system/volcano-scheduler-configmap", data={"volcano-scheduler.conf": text})
     return volcano.queue_open(with_volcano(*queues, *nodes, started, config))
