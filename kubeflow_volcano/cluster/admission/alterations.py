@@ -10,11 +10,13 @@ from kubeflow_volcano.cluster.admission.webhooks import labelled_namespace, webh
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.pods.quantities import quantity
 from kubeflow_volcano.text import few
 
 _HOOKS = ("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration")
 _WHOLE = ("affinity", "nodeName", "runtimeClassName", "schedulingGates", "topologySpreadConstraints")
 _REQUESTS = "requests of"
+_PREFERRED = "ScheduleAnyway"
 _OF_GANGS = ".volcano.sh"
 """Webhooks of Volcano change nothing of a pod that is no job's."""
 
@@ -71,13 +73,27 @@ def _changed(sent: Mapping[str, Any], stored: Mapping[str, Any]) -> Iterator[str
         if asked.get(key) != value:
             yield f"nodeSelector {key}={value}"
     for key in _WHOLE:
-        if stored.get(key) and stored[key] != sent.get(key):
-            yield f"{key}, which it did not have" if not sent.get(key) else f"another {key}"
+        found, asked_for = _binding(stored.get(key)), _binding(sent.get(key))
+        if found and found != asked_for:
+            yield f"{key}, which it did not have" if not asked_for else f"another {key}"
     kept = [item.get("key") for item in stored.get("tolerations") or ()]
     for item in sent.get("tolerations") or ():
         if item.get("key") not in kept:
             yield f"no toleration of {item.get('key')} any more"
     yield from _requested(sent, stored)
+
+
+def _binding(value: Any) -> Any:
+    """A field without what is only preferred, and so keeps no pod from a node."""
+    if isinstance(value, list):
+        return [item for item in value if not isinstance(item, dict) or item.get("whenUnsatisfiable") != _PREFERRED]
+    if not isinstance(value, dict):
+        return value
+    kinds = {
+        kind: {key: item for key, item in (terms or {}).items() if not key.startswith("preferred")}
+        for kind, terms in value.items()
+    }
+    return {kind: terms for kind, terms in kinds.items() if terms}
 
 
 def _requested(sent: Mapping[str, Any], stored: Mapping[str, Any]) -> Iterator[str]:
@@ -95,7 +111,15 @@ def _other(sent: Mapping[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]
     """Requests that are not those that were sent; a limit counts as its request."""
     resources = sent.get("resources") or {}
     asked = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
-    return {key: amount for key, amount in stored.items() if str(asked.get(key)) != str(amount)}
+    return {key: amount for key, amount in stored.items() if not _are_equal(asked.get(key), amount)}
+
+
+def _are_equal(asked: Any, stored: Any) -> bool:
+    """Whether both are one amount: the API server writes 0.5 as 500m, and 1024Mi as 1Gi. What is not asked for is 0."""
+    try:
+        return quantity(asked or 0) == quantity(stored)
+    except ValueError:
+        return str(asked) == str(stored)
 
 
 def _amounts(requests: Mapping[str, Any]) -> str:

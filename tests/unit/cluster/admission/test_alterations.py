@@ -11,6 +11,9 @@ from kubeflow_volcano.cluster.admission.alterations import Alteration, changed
 from kubeflow_volcano.cluster.objects import Object
 
 REQUESTS = {"cpu": "0", "memory": "16Mi"}
+REQUIRED = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}
+PREFERRED = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": {}}]}
+SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
 POD: Object = {
     "metadata": {"name": "a", "namespace": "lab"},
     "spec": {
@@ -38,12 +41,25 @@ def test_defaults_and_containers_without_requests_keep_no_pod_from_a_node() -> N
     assert changed(POD, stored(containers=beside("agent"))) == ()
 
 
+def test_what_is_only_preferred_keeps_no_pod_from_a_node() -> None:
+    assert changed(POD, stored(affinity={"nodeAffinity": PREFERRED, "podAntiAffinity": PREFERRED})) == ()
+    assert changed(POD, stored(topologySpreadConstraints=[{**SPREAD, "whenUnsatisfiable": "ScheduleAnyway"}])) == ()
+
+
+def test_an_amount_that_the_server_writes_in_another_way_is_no_change() -> None:
+    sent = copy.deepcopy(POD)
+    sent["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "0.5", "memory": "1024Mi"}}
+    kept = [{"name": "probe", "resources": {"requests": {"cpu": "500m", "memory": "1Gi", "pods": "0"}}}]
+    assert changed(sent, stored(containers=kept)) == ()
+
+
 @pytest.mark.parametrize(
     ("spec", "told"),
     [
         ({"nodeSelector": {"disk": "ssd"}}, "nodeSelector disk=ssd"),
         ({"schedulerName": "other"}, "schedulerName other in place of volcano"),
-        ({"affinity": {"nodeAffinity": {}}}, "affinity, which it did not have"),
+        ({"affinity": {"nodeAffinity": REQUIRED}}, "affinity, which it did not have"),
+        ({"topologySpreadConstraints": [SPREAD]}, "topologySpreadConstraints, which it did not have"),
         ({"schedulingGates": [{"name": "a"}]}, "schedulingGates, which it did not have"),
         ({"tolerations": []}, "no toleration of gpu any more"),
         (
