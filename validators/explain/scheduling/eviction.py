@@ -192,7 +192,7 @@ def _is_on(plugins: Mapping[str, Mapping[str, Any]], name: str, switch: str) -> 
 
 
 def _add_action(document: dict[str, Any], action: str) -> None:
-    actions = [item.strip() for item in document["actions"].split(",")]
+    actions = [name for item in document["actions"].split(",") if (name := item.strip())]
     actions.insert(actions.index("backfill") if "backfill" in actions else len(actions), action)
     document["actions"] = ", ".join(actions)
 
@@ -215,7 +215,8 @@ def _add_priority(document: dict[str, Any]) -> None:
     for item in known:
         item.pop("enablePreemptable", None)
     if not known:
-        document["tiers"][0]["plugins"].insert(0, {"name": "priority"})
+        tiers = document["tiers"] = document.get("tiers") or [{}]
+        tiers[0]["plugins"] = [{"name": "priority"}, *(tiers[0].get("plugins") or ())]
 
 
 def _plugins(document: dict[str, Any]) -> _Plugins:

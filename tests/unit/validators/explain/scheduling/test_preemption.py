@@ -93,6 +93,11 @@ def test_all_settings_that_preemption_lacks_are_told_at_once_and_written_by_one_
     assert informed(busy(1, configured(yaml.safe_dump(written)), priority_class(), own=URGENT, phase="Pending")) == []
 
 
+def test_a_configuration_without_tiers_and_with_a_last_comma_is_completed() -> None:
+    (item,) = found(busy(1, configured('actions: "allocate, "\n'), priority_class(), own=URGENT))
+    assert document(item) == {"actions": "allocate, preempt", "tiers": [{"plugins": [{"name": "priority"}]}]}
+
+
 def test_the_priority_of_pods_that_their_podgroup_lacks_is_told() -> None:
     text = (UPSTREAM % "proportion").replace("allocate,", "allocate, preempt,")
     (item,) = found(busy(1, configured(text), priority_class()))
