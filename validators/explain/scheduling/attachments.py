@@ -56,7 +56,7 @@ def attachments(situation: Situation) -> Iterator[Finding]:
             "install its node part; or have the claims bound before, to a volume that is not of CSI.",
             objects=[Ref("v1", "PersistentVolumeClaim", namespace, name) for name in counted],
             commands=[
-                "kubectl get csinodes -o custom-columns=NODE:.metadata.name,DRIVERS:.spec.drivers[*].name",
+                "kubectl get csinodes -o custom-columns='NODE:.metadata.name,DRIVERS:.spec.drivers[*].name'",
                 f"kubectl -n {place.namespace} get deployment {place.name} -o yaml",
             ],
         )
