@@ -60,7 +60,12 @@ def served(answer: Answer, certificate: Path | None = None) -> Iterator[str]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) if certificate else None
     if context and certificate:
         context.load_cert_chain(certificate)
-    with serving(listen(type("Own", (Handler,), {"do_GET": answer}), context)) as port:
+
+    class Own(Handler):
+        def do_GET(self) -> None:
+            answer(self)
+
+    with serving(listen(Own, context)) as port:
         yield f"{'https' if certificate else 'http'}://127.0.0.1:{port}/m.yaml"
 
 

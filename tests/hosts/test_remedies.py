@@ -71,7 +71,7 @@ def hosts(lab: Lab) -> Iterator[list[Host]]:
         text = f"printf '#!/bin/sh\\n{script}\\n' >/usr/local/sbin/{name}; chmod 755 /usr/local/sbin/{name}"
         found[0].run(text.replace("%", "%%"))
     bring(found[0], SETUP)
-    found[0].run(BREAK)
+    found[0].run(f"mkdir -p /etc/modules-load.d; {BREAK}")  # which systemd brings, and the lab has none
     found[1].run("echo 0123456789abcdef0123456789abcdef >/etc/machine-id")
     yield found
     for host in found:

@@ -59,8 +59,7 @@ def preemption(situation: Situation) -> Iterator[Finding]:
     yield finding(
         "LowerPriorityHolds",
         f"the gang, of priority {wanted}, would fit if {counted(len(gone), 'pod')} of lower priority in its queue were "
-        f"preempted. Volcano's scheduler preempts none: {counted(len(steps), 'setting')} of those that it takes "
-        f"{'is' if len(steps) == 1 else 'are'} missing.",
+        f"preempted. Volcano's scheduler preempts none, for lack of {counted(len(steps), 'setting')}.",
         needed="all settings of preemption, for jobs that preempt others of their queue.",
         todo=f"{'; '.join(steps)}. {f'{WHERE} ' if settings else ''}Or wait until other jobs end.",
         objects=[Ref.of(pod) for pod in gone[:_MOST_PODS]],

@@ -76,7 +76,7 @@ def reclaim(situation: Situation) -> Iterator[Finding]:
     numbers = "; ".join(_held(name, queues[name], deserves[name], scarce) for name in (situation.queue, *holders))
     yield finding(
         "ShareHeldByOthers",
-        f"the gang fits into what its queue {'should have' if unset else 'deserves'}, which others hold: {numbers}. "
+        f"the gang fits into the share of its queue, which others hold: {numbers}. "
         "Volcano takes nothing back as it is configured.",
         needed="all settings of reclaim, for queues that take back what they deserve.",
         todo=f"{'; '.join(steps)}. {f'{WHERE} ' if settings else ''}Or wait until pods of the other queues end.",

@@ -11,7 +11,7 @@ from kubeflow_volcano.cluster.admission.alterations import Alteration, changed
 from kubeflow_volcano.cluster.objects import Object
 
 REQUESTS = {"cpu": "0", "memory": "16Mi"}
-REQUIRED = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}
+REQUIRED: Object = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}
 PREFERRED = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": {}}]}
 SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
 POD: Object = {
