@@ -1,8 +1,9 @@
 """Which nodes accept a pod, and why the others refuse it: the scheduler's filters applied to a snapshot.
 
-Rules: pkg/scheduler/framework/plugins of Kubernetes (nodeunschedulable, tainttoleration, nodeaffinity, noderesources,
-volumebinding), which Volcano's plugin predicates calls too. Volcano ignores nodes that are not Ready
-(pkg/scheduler/api/node_info.go).
+Rules: pkg/scheduler/framework/plugins of Kubernetes, v1.22 to v1.37 (nodeunschedulable, tainttoleration, nodeaffinity,
+noderesources, volumebinding), which Volcano's plugin predicates calls too, v1.8.0 to v1.15.1. A node that is not Ready
+takes pods that tolerate the taint it has for that (nodeConditionToTaintKeyStatusMap of pkg/controller/nodelifecycle of
+Kubernetes); Volcano before 1.11 gave it none (setNodeState of pkg/scheduler/api/node_info.go).
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from kubeflow_volcano.validators.explain.placement.node_affinity import (
 from kubeflow_volcano.validators.explain.placement.nodes import Node, Refusal, Wish
 
 _CORDON = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+_NOT_READY = {"False": "node.kubernetes.io/not-ready", "Unknown": "node.kubernetes.io/unreachable"}
+"""By status of the condition Ready, the key of the taint that goes with it."""
 
 
 def refusals(wish: Wish, node: Node, every: Sequence[Node]) -> tuple[Refusal, ...]:
@@ -32,7 +35,8 @@ def refusals(wish: Wish, node: Node, every: Sequence[Node]) -> tuple[Refusal, ..
 
 def _of_node(wish: Wish, node: Node) -> Iterator[Refusal]:
     pod, spec = wish.pod["spec"], node.obj.get("spec", {})
-    if conditions(node.obj).get("Ready", {}).get("status") != "True":
+    key = _NOT_READY.get(conditions(node.obj).get("Ready", {}).get("status", ""))
+    if key and untolerated(pod, [{"key": key, "effect": "NoSchedule"}]):
         yield Refusal("NotReady", "is not Ready")
     if spec.get("unschedulable") and untolerated(pod, [_CORDON]):
         yield Refusal("Cordoned", "is cordoned")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object
-from tests.samples.jobs import explained, group, member, node, reasons, tfjob, vcjob
+from tests.samples.jobs import SPACE, explained, group, member, node, reasons, tfjob, vcjob
 
 GPU = "nvidia.com/gpu"
 TAINT = {"key": "gpu", "value": "true", "effect": "NoSchedule"}
@@ -68,6 +68,8 @@ def test_a_node_that_is_not_ready_takes_nothing() -> None:
     gone = node("a")
     gone["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
     assert reasons(waiting(None, gone)) == ["NoNodeFitsNotReady"]
+    anywhere = {"tolerations": [{"operator": "Exists"}]}
+    assert reasons(waiting(anywhere, gone)) == ["Unexplained"]
 
 
 def test_nodes_with_different_reasons_are_summed_up_and_listed() -> None:
@@ -183,6 +185,79 @@ def test_pod_affinity_wants_company_unless_it_is_the_first_of_its_kind() -> None
 
     assert reasons(explained(near("cache"), group(near("cache")))) == ["NoNodeFitsPodAffinity"]
     assert reasons(explained(near("mnist"), group(near("mnist")))) == ["Unexplained"]
+
+
+def near(*rules: Object) -> Object:
+    """A template with these rules of podAffinity."""
+    return {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": list(rules)}}}
+
+
+def of_app(app: str, key: str = "kubernetes.io/hostname", **more: Any) -> Object:
+    return {"topologyKey": key, "labelSelector": {"matchLabels": {"app": app}}, **more}
+
+
+def beside(template: Object, *others: Object) -> list[str]:
+    """The answer for a worker with the labels app=mnist and rev=2, on n1 of zone a, with these pods around."""
+    job = tfjob(workers=1, template=template)
+    job["spec"]["tfReplicaSpecs"]["Worker"]["template"]["metadata"] = {"labels": {"app": "mnist", "rev": "2"}}
+    return reasons(explained(job, group(job, 1), *others, node("n1", labels={"zone": "a"}), without=["n2"]))
+
+
+def other(on: str, labels: Object, space: str = "elsewhere", **rest: Any) -> Object:
+    """A pod of somebody else on a node."""
+    meta = {"name": f"other-{on}", "namespace": space, "uid": f"other-{on}", "labels": labels, **rest.pop("meta", {})}
+    spec = {"nodeName": on, "containers": [], **rest}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": {"phase": "Running"}}
+
+
+def test_the_first_pod_of_its_kind_is_the_one_whose_like_matches_all_rules_in_no_domain() -> None:
+    both = near(of_app("mnist"), of_app("mnist", "zone"))
+    assert beside(both, other("n1", {"app": "cache"}, SPACE)) == ["Unexplained"]
+    # It has the namespace and the label, on a node that is in no zone.
+    assert beside(near(of_app("mnist", "zone")), other("n9", {"app": "mnist"}, SPACE), node("n9", cpu="0")) == [
+        "Unexplained"
+    ]
+    assert beside(near(of_app("mnist", "rack"))) == ["NoNodeFitsPodAffinity"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "found"),
+    [
+        (of_app("cache"), ["NoNodeFitsPodAffinity"]),
+        (of_app("cache", namespaceSelector={}), ["Unexplained"]),
+        (of_app("cache", namespaces=["elsewhere"]), ["Unexplained"]),
+        (of_app("cache", namespaceSelector={"matchLabels": {"team": "b"}}), ["Unexplained"]),
+        (of_app("cache", namespaces=["elsewhere"], matchLabelKeys=["rev"]), ["NoNodeFitsPodAffinity"]),
+        (of_app("cache", namespaces=["elsewhere"], mismatchLabelKeys=["rev"]), ["Unexplained"]),
+    ],
+)
+def test_rules_of_affinity_are_about_the_namespaces_and_labels_that_they_name(rule: Object, found: list[str]) -> None:
+    assert beside(near(rule), other("n1", {"app": "cache", "rev": "1"})) == found
+
+
+@pytest.mark.parametrize(
+    ("rule", "found"),
+    [
+        (of_app("mnist"), ["NoNodeFitsPodAntiAffinity"]),
+        (of_app("mnist", namespaceSelector={"matchLabels": {"team": "b"}}), ["Unexplained"]),
+        (of_app("mnist", matchLabelKeys=["rev"]), ["Unexplained"]),
+        (of_app("mnist", "rack"), ["Unexplained"]),
+    ],
+)
+def test_rules_of_other_pods_keep_out_whom_they_name_in_domains_that_there_are(rule: Object, found: list[str]) -> None:
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [rule]}}
+    assert beside({}, other("n1", {"app": "mnist", "rev": "1"}, SPACE, affinity=apart)) == found
+
+
+@pytest.mark.parametrize(
+    ("address", "found"),
+    [("", ["NoNodeFitsHostPort"]), ("10.0.0.1", ["NoNodeFitsHostPort"]), ("10.0.0.2", ["Unexplained"])],
+)
+def test_a_host_port_is_taken_on_its_address(address: str, found: list[str]) -> None:
+    def ports(address: str) -> list[Object]:
+        return [{"name": "tensorflow", "ports": [{"hostPort": 2222, "hostIP": address}]}]
+
+    assert beside({"containers": ports(address)}, other("n1", {}, containers=ports("10.0.0.1"))) == found
 
 
 def test_a_host_port_is_there_once_on_a_node() -> None:
@@ -418,6 +493,18 @@ def test_a_domain_without_room_keeps_the_others_from_taking_more() -> None:
     assert reasons(explained(spread("zone", maxSkew=3), group(job, 3), *full)) == ["Unexplained"]
     missing = spread("zone", minDomains=3)
     assert reasons(explained(missing, group(missing, 3), *zones("a", "b"))) == ["GangNeverFits"]
+
+
+def test_a_spread_counts_nodes_and_pods_as_its_policies_say() -> None:
+    closed = [node("n1", labels={"zone": "a"}), node("n2", taints=[TAINT], labels={"zone": "b"})]
+    honours = spread("zone", nodeTaintsPolicy="Honor")
+    assert reasons(explained(spread("zone"), group(honours, 3), *closed)) == ["GangNeverFits"]
+    assert reasons(explained(honours, group(honours, 3), *closed)) == ["Unexplained"]
+    leaving = other("n1", {"app": "a"}, SPACE, meta={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+    full = [node("n1", cpu="2", labels={"zone": "a"}), node("n2", cpu="1", labels={"zone": "b"})]
+    assert reasons(explained(honours, group(honours, 3), *full, leaving)) == ["Unexplained"]
+    everything = spread("zone", labelSelector={})
+    assert reasons(explained(everything, group(everything, 3), *closed)) == ["Unexplained"]
 
 
 def test_roles_that_no_node_accepts_for_the_same_reasons_are_one_finding() -> None:
