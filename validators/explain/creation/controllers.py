@@ -15,9 +15,11 @@ from kubeflow_volcano.cluster.readiness import State, assess
 from kubeflow_volcano.validators.checks.operator.common import OPERATOR_ACCESS
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.explain.creation.webhooks import configured
 from kubeflow_volcano.validators.explain.kinds import JOBSETS
 from kubeflow_volcano.validators.explain.model import Finding, Situation, finding
 from kubeflow_volcano.validators.subjects.gang.operators import TRAINER, TRAINING
+from kubeflow_volcano.validators.subjects.webhooks import service_of
 
 PODGROUPS = "podgroups.scheduling.volcano.sh"
 _VERBS_ON_PODGROUPS = ("get", "list", "watch", "create")
@@ -49,6 +51,7 @@ class Controller:
 
 
 _JOBSET = Ref("apps/v1", "Deployment", TRAINER.ref.namespace, "jobset-controller-manager")
+_WEBHOOKS = "jobset-webhook-service"
 _VOLCANO_JOBS = "batch.volcano.sh"
 _OF_PLUGINS = ("services", "configmaps", "secrets")
 _RBAC = "rbac.authorization.k8s.io"
@@ -89,6 +92,8 @@ def down(ref: Ref, situation: Situation) -> Finding | None:
     job, pods = situation.job, len(situation.pods)
     needed = f"the controller that creates the pods of a {job.ref.kind}."
     live = situation.facts.get("deployments.apps", ref.namespace, ref.name)
+    if live is None and ref == _JOBSET and _has_own_jobset(situation):
+        return None
     if live is None:
         return finding(
             "ControllerMissing",
@@ -108,6 +113,16 @@ def down(ref: Ref, situation: Situation) -> Finding | None:
         objects=[ref],
         commands=[f"kubectl -n {ref.namespace} describe deployment {ref.name}"],
     )
+
+
+def _has_own_jobset(situation: Situation) -> bool:
+    """Whether JobSet has its webhooks in a namespace of its own, where its Deployment is then.
+
+    Rule: Trainer's manifests leave it out where the cluster has it (installer: manifests/overlays/manager, v2.1.0 to
+    v2.3.0); its own put it into jobset-system (config/default of JobSet, v0.10.1 to v0.12.0).
+    """
+    services = (service_of(hook.text) for hook in configured(situation))
+    return any(item and item.name == _WEBHOOKS and item.namespace != _JOBSET.namespace for item in services)
 
 
 def missing_permissions(situation: Situation, kind: str) -> Iterator[Finding]:

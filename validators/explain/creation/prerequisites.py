@@ -1,4 +1,9 @@
-"""What must exist before any pod is created: the job and its namespace, PriorityClasses, ServiceAccounts."""
+"""What must exist before any pod is created: the job and its namespace, PriorityClasses, ServiceAccounts.
+
+Rules: plugin/pkg/admission/serviceaccount and priority of Kubernetes, v1.22 to v1.37; Snapshot of
+pkg/scheduler/cache/cache.go of Volcano, v1.8.0 to v1.15.1 (a PodGroup of an unknown PriorityClass has the default
+priority); pkg/controller.v1/common of the training operator, v1.5.0 to v1.9.2 (replicas, see spec_refusal).
+"""
 
 from __future__ import annotations
 
@@ -96,7 +101,7 @@ def priority(situation: Situation) -> Iterator[Finding]:
     for name in dict.fromkeys((situation.job.priority_class, of_group, *of_pods)):
         if not name or name in BUILT_IN_CLASSES or situation.facts.get(PRIORITY_CLASSES, "", name):
             continue
-        consequence = "the API server refuses its pods" if name in of_pods else "the job has priority 0"
+        consequence = "the API server refuses its pods" if name in of_pods else "the job has the default priority"
         yield finding(
             "PriorityClassMissing",
             f"the job names PriorityClass {name}, which does not exist: {consequence}.",

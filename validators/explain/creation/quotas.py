@@ -1,11 +1,13 @@
 """ResourceQuotas and LimitRanges of the namespace: do they admit all pods of the job.
 
-Rules: plugin/pkg/admission/resourcequota and limitranger of Kubernetes.
+Rules: plugin/pkg/admission/resourcequota and limitranger, and pkg/quota/v1/evaluator/core/pods.go (Constraints) of
+Kubernetes, v1.22 to v1.37; resources of a whole pod (spec.resources) count from v1.32 on, where its gate is on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from decimal import Decimal
 
 from kubeflow_volcano.cluster.objects import Object, Ref, has_ended
@@ -28,18 +30,20 @@ def quotas(situation: Situation) -> Iterator[Finding]:
     missing = _missing(situation)
     if not missing:
         return
-    asked = _usage(missing, situation)
+    each = [(_counted(with_defaults(role.template["spec"], _defaults(situation))), n) for role, n in missing.values()]
     for item in situation.facts.all(_QUOTAS):
         if item["spec"].get("scopes") or item["spec"].get("scopeSelector"):
             continue  # counts only some pods; a refusal reports it
         hard, used = amounts(item.get("status", {}).get("hard")), amounts(item.get("status", {}).get("used"))
         over = {
             name: amount
-            for name, amount in asked.items()
+            for name, amount in total({key: held * n for key, held in one.items()} for one, n in each).items()
             if name in hard and used.get(name, Decimal(0)) + amount > hard[name]
         }
         if over:
-            yield _over(Ref.of(item), over, hard, used, situation)
+            gang = situation.minimum - len(situation.pods)
+            found = _over(Ref.of(item), over, hard, used, situation)
+            yield replace(found, blocks=any(_least(name, gang, each) > hard[name] - used.get(name, 0) for name in over))
         if unset := _unset(missing, _defaults(situation), hard):
             yield finding(
                 "QuotaNeedsRequests",
@@ -115,7 +119,7 @@ def _title(pod: Object) -> str:
 
 def _counted(spec: Object) -> dict[str, Decimal]:
     """What such a pod adds to a quota's usage, by the quota's names."""
-    requests, limits_ = pod_requests(spec), pod_requests(_only_limits(spec))
+    requests, limits_ = _whole(spec)
     one = {f"requests.{name}": amount for name, amount in requests.items()}
     one |= {name: requests[name] for name in ("cpu", "memory") if name in requests}
     one |= {f"limits.{name}": amount for name, amount in limits_.items()}
@@ -127,11 +131,19 @@ def _unset(missing: Mapping[str, tuple[Role, int]], defaults: Defaults, hard: Am
     unset: set[str] = set()
     for role, _ in missing.values():
         spec = with_defaults(role.template["spec"], defaults)
+        if any((spec.get("resources") or {}).values()):
+            continue  # then no container has to (IsPodLevelResourcesSet)
         for container in (*spec["containers"], *spec["initContainers"]):
             given = container["resources"]
             known = {f"{kind}.{name}" for kind in ("requests", "limits") for name in given[kind]} | {*given["requests"]}
             unset |= {name for name in hard if name in _MUST_BE_SET and name not in known}
     return unset
+
+
+def _least(name: str, count: int, each: Iterable[tuple[Amounts, int]]) -> Decimal:
+    """What so many pods add at least: those of a gang start without the others that a quota refuses."""
+    smallest = sorted(one.get(name, Decimal(0)) for one, number in each for _ in range(number))
+    return sum(smallest[: max(count, 0)], Decimal(0))
 
 
 def _missing(situation: Situation) -> Mapping[str, tuple[Role, int]]:
@@ -151,13 +163,12 @@ def _missing(situation: Situation) -> Mapping[str, tuple[Role, int]]:
     return found
 
 
-def _usage(missing: Mapping[str, tuple[Role, int]], situation: Situation) -> dict[str, Decimal]:
-    """What the pods will add to a quota's usage, by the quota's names."""
-    defaults = _defaults(situation)
-    return total(
-        {name: amount * count for name, amount in _counted(with_defaults(role.template["spec"], defaults)).items()}
-        for role, count in missing.values()
-    )
+def _whole(spec: Object) -> tuple[Amounts, Amounts]:
+    """Requests and limits of the pod: its own where it has some, else those of its containers."""
+    own = spec.get("resources") or {}
+    ceilings = amounts(own.get("limits"))
+    requests = {**ceilings, **pod_requests(spec), **amounts(own.get("requests"))}
+    return requests, {**pod_requests(_only_limits(spec)), **ceilings}
 
 
 def _only_limits(spec: Object) -> Object:
@@ -214,7 +225,7 @@ def limit_ranges(situation: Situation) -> Iterator[Finding]:
 
 def _outside(limit: Object, spec: Object) -> Iterator[str]:
     if limit.get("type") == "Pod":
-        yield from _beyond(limit, "the pod", pod_requests(spec), pod_requests(_only_limits(spec)))
+        yield from _beyond(limit, "the pod", *_whole(spec))
     elif limit.get("type") == "Container":
         for container in spec.get("containers") or ():
             resources = container["resources"]

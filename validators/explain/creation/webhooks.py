@@ -1,6 +1,6 @@
 """Admission webhooks that intercept what is still to be created for the job, and that cannot answer.
 
-Rules: apiserver/pkg/admission/plugin/webhook of Kubernetes (rules, selectors, failurePolicy).
+Rules: apiserver/pkg/admission/plugin/webhook of Kubernetes, v1.22 to v1.37 (rules, selectors, failurePolicy).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def intercepting(situation: Situation, objects: Iterable[Object]) -> tuple[Webho
     space = labelled_namespace(situation.facts.get("namespaces", "", name), name)
     return tuple(
         hook
-        for hook in _configured(situation)
+        for hook in configured(situation)
         if hook.text.get("failurePolicy", "Fail") == "Fail"
         and any(hook.intercepts(item, space, _PLURALS[item["kind"]]) for item in objects)
     )
@@ -57,10 +57,11 @@ def intercepting(situation: Situation, objects: Iterable[Object]) -> tuple[Webho
 
 def webhook_named(situation: Situation, name: str) -> Webhook | None:
     """The webhook of that name; None where no configuration has it."""
-    return next((hook for hook in _configured(situation) if hook.name == name), None)
+    return next((hook for hook in configured(situation) if hook.name == name), None)
 
 
-def _configured(situation: Situation) -> Iterator[Webhook]:
+def configured(situation: Situation) -> Iterator[Webhook]:
+    """Every webhook of the cluster."""
     return entries(item for resource in webhooks.RESOURCES.values() for item in situation.facts.all(resource))
 
 

@@ -1,7 +1,7 @@
 """The claims that a job's pods mount: do they exist, are they bound, and which nodes can reach their volumes.
 
-Rules: pkg/controller/volume/persistentvolume and scheduler/framework/plugins/volumebinding of Kubernetes. A claim of a
-class without an object is bound to a volume of that class, if there is one.
+Rules: pkg/controller/volume/persistentvolume and pkg/scheduler/framework/plugins/volumebinding of Kubernetes, v1.22 to
+v1.37. A claim of a class without an object is bound to a volume of that class, if there is one.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from kubeflow_volcano.validators.subjects.storage_classes import effective_class
 
 _CLAIMS = "persistentvolumeclaims"
 _CLASSES = "storageclasses.storage.k8s.io"
+_BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 _BOUND_LATE = "WaitForFirstConsumer"
 
 
@@ -55,16 +56,26 @@ def volume_terms(pod: Object, facts: Facts) -> tuple[tuple[str, Sequence[Object]
 
 
 def unbound_claims(pod: Object, facts: Facts) -> tuple[str, ...]:
-    """Claims of the pod that are bound when the first pod that mounts them is placed, on its node."""
+    """Claims of the pod that are bound when the first pod that mounts them is placed, on its node.
+
+    Rule: FindPodVolumes holds other pods to that node until the claim is bound, which a gang is not before all its pods
+    have a node (AllocateVolumes in a statement of Volcano v1.8.0 to v1.11, plugin predicates' Reserve up to v1.15.1).
+    """
     namespace = pod["metadata"].get("namespace", "")
     claims = ((name, facts.get(_CLAIMS, namespace, name)) for name in claim_names(pod))
     return tuple(name for name, claim in claims if claim and _waits_for_consumer(claim, facts))
 
 
 def _waits_for_consumer(claim: Object, facts: Facts) -> bool:
-    name = claim["spec"].get("storageClassName")
+    name = _class_of(claim)
     storage_class = facts.get(_CLASSES, "", effective_class(facts) if name is None else name)
     return not claim["spec"].get("volumeName") and (storage_class or {}).get("volumeBindingMode") == _BOUND_LATE
+
+
+def _class_of(claim: Object) -> str | None:
+    """The class that it names; None without one (GetPersistentVolumeClaimClass of component-helpers/storage/volume)."""
+    by_annotation: str | None = (claim["metadata"].get("annotations") or {}).get(_BETA_CLASS)
+    return claim["spec"].get("storageClassName") if by_annotation is None else by_annotation
 
 
 def missing_claims(pod: Object, facts: Facts) -> list[str]:
@@ -96,7 +107,7 @@ def _trouble(claim: Object, situation: Situation) -> Finding | None:
             todo="restore the volume, or recreate the claim, which starts empty.",
             objects=[ref],
         )
-    name = claim["spec"].get("storageClassName")
+    name = _class_of(claim)
     if name is None:
         name = effective_class(situation.facts) or None
         if name is None:
@@ -133,7 +144,8 @@ def _trouble(claim: Object, situation: Situation) -> Finding | None:
 def _without_node(ref: Ref, storage_class: Object, situation: Situation) -> Finding | None:
     """That no node is in the topologies of the claim's class; terms are alternatives, their expressions are not.
 
-    Rule: checkVolumeProvisions of scheduler/framework/plugins/volumebinding, MatchTopologySelectorTerms.
+    Rule: checkVolumeProvisions of pkg/scheduler/framework/plugins/volumebinding, MatchTopologySelectorTerms; it is for
+    claims that no volume matches which exists already.
     """
     terms = [
         {"matchExpressions": [{**item, "operator": "In"} for item in term.get("matchLabelExpressions") or ()]}
@@ -142,6 +154,9 @@ def _without_node(ref: Ref, storage_class: Object, situation: Situation) -> Find
     if not terms or any(terms_match(terms, node) for node in situation.facts.all("nodes")):
         return None
     name = storage_class["metadata"]["name"]
+    for volume in situation.facts.all("persistentvolumes"):
+        if volume["spec"].get("storageClassName") == name and volume.get("status", {}).get("phase") == "Available":
+            return None
     return finding(
         "NoNodeOfTopology",
         f"StorageClass {name} of {ref} makes volumes for nodes with {terms_text(terms)} only, and no node has them.",

@@ -72,7 +72,9 @@ def _missing(situation: Situation) -> Iterator[PodSet]:
 
 
 def _wish(pod: Object, situation: Situation) -> Wish:
-    wish = Wish.of(pod, volume_terms(pod, situation.facts), unbound_claims(pod, situation.facts))
+    # Without a gang, the first pod that mounts a claim has it bound, and others then go wherever its volume is reached.
+    unbound = unbound_claims(pod, situation.facts) if situation.group else ()
+    wish = Wish.of(pod, volume_terms(pod, situation.facts), unbound)
     others = counted_elsewhere(situation.facts)
     return replace(wish, requests={name: amount for name, amount in wish.requests.items() if name not in others})
 

@@ -172,7 +172,7 @@ def priority_classes(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
     for name in dict.fromkeys((job.priority_class if job else "", *of_pods)):
         if name and name not in BUILT_IN_CLASSES and not _exists(PRIORITY_CLASSES, name, facts):
             known = sorted(item["metadata"]["name"] for item in facts.all(PRIORITY_CLASSES))
-            consequence = "the API server refuses its pods" if name in of_pods else "the job has priority 0"
+            consequence = "the API server refuses its pods" if name in of_pods else "the job has the default priority"
             yield flaw(
                 "PriorityClassMissing",
                 f"PriorityClass {name} does not exist: {consequence}.{did_you_mean(name, known)}",

@@ -31,6 +31,22 @@ def test_a_quota_without_room_for_the_whole_job_is_told_with_numbers() -> None:
     ]
 
 
+def test_a_quota_that_refuses_only_what_the_gang_can_start_without_blocks_nothing() -> None:
+    job = tfjob(workers=4)
+    room = quota({"requests.cpu": "3"}, {"requests.cpu": "0"})
+    for minimum, blocks in ((3, False), (4, True)):
+        found = explained(job, group(job, minimum), room).findings[0]
+        assert (found.reason, found.blocks) == ("QuotaTooSmall", blocks)
+
+
+def test_resources_of_the_whole_pod_are_what_quotas_and_limit_ranges_ask_for() -> None:
+    whole = {"containers": [{"name": "tensorflow"}], "resources": {"limits": {"cpu": "1"}}}
+    job = tfjob(workers=2, template=whole)
+    limits = of_namespace("LimitRange", {"limits": [{"type": "Pod", "min": {"cpu": "1"}, "max": {"cpu": "1"}}]})
+    for amount, expected in (("2", "Unexplained"), ("1", "QuotaTooSmall")):
+        assert reasons(explained(job, group(job), limits, quota({"limits.cpu": amount}, {}))) == [expected]
+
+
 def test_a_quota_counts_pods_and_only_those_that_are_not_made_yet() -> None:
     job = tfjob(workers=2)
     pods = [member(job, 0), member(job, 1)]

@@ -291,3 +291,14 @@ def test_pods_that_are_refused_for_want_of_a_podgroup_are_no_further_cause() -> 
     around = [*jobs, event(jobs[1], "FailedCreate", text), hooks("validatepod.volcano.sh")]
     answer = told(job, wired, *around, quota(**{"podgroups.scheduling.volcano.sh": "0"}))
     assert reasons(answer) == ["QuotaTooSmall"]
+
+
+def test_a_jobset_of_the_cluster_is_where_its_webhooks_are() -> None:
+    job = trainjob()
+    trainer = deployed()[0]
+    around = (trainer, runtime(policy={"volcano": {}}))
+    assert "ControllerMissing" in reasons(explained(job, *around, access=ACCESS))
+    service = {"name": "jobset-webhook-service", "namespace": "jobset-system"}
+    own = hooks("vjobset.kb.io")
+    own["webhooks"][0] |= {"clientConfig": {"service": service}, "failurePolicy": "Ignore"}
+    assert "ControllerMissing" not in reasons(explained(job, *around, own, access=ACCESS))

@@ -93,6 +93,21 @@ def test_topologies_of_a_class_are_held_against_the_labels_of_nodes() -> None:
     assert reasons(answer(pending, storage_class("WaitForFirstConsumer", topologies=hosts))) == ["Unexplained"]
 
 
+def test_a_volume_that_exists_needs_no_topology_of_its_class() -> None:
+    terms = [{"matchLabelExpressions": [{"key": "zone", "values": ["a"]}]}]
+    around = claim("Pending", storageClassName="fast"), storage_class("WaitForFirstConsumer", topologies=terms)
+    assert reasons(answer(*around)) == ["NoNodeOfTopology"]
+    volume = storage("PersistentVolume", "v", spec={"storageClassName": "fast"}, status={"phase": "Available"})
+    assert reasons(answer(*around, volume)) == ["Unexplained"]
+
+
+def test_the_annotation_of_old_claims_names_their_class() -> None:
+    old = claim("Pending")
+    old["metadata"]["annotations"] = {"volume.beta.kubernetes.io/storage-class": "fast"}
+    assert reasons(answer(old, storage_class("WaitForFirstConsumer"))) == ["Unexplained"]
+    assert reasons(answer(old)) == ["ClassMissing"]
+
+
 def test_a_claim_that_nobody_binds_is_told_with_what_the_provisioner_said() -> None:
     pending = claim("Pending", storageClassName="fast")
     said = event(pending, "ProvisioningFailed", "quota of disks exceeded.")
@@ -143,6 +158,9 @@ def test_pods_that_share_a_claim_which_is_not_bound_start_on_one_node_or_not_at_
     (waits,) = told(4, group(other, phase="Running"), *(member(other, n, on=f"n{n + 1}") for n in range(2))).findings
     assert waits.reason == "GangDoesNotFit"
     assert waits.problem.todo.startswith("wait until other pods end; or use a claim")
+    job = tfjob(workers=5, template=MOUNTED)
+    alone = explained(job, *around, *(member(job, n, spec=MOUNTED) for n in range(5)))
+    assert {"PodsDoNotFit", "PodsNeverFit"}.isdisjoint(reasons(alone)), "the claim is bound with the first pod"
     bound = claim("Bound", storageClassName="fast", volumeName="pv")
     job = tfjob(workers=5, template=MOUNTED)
     assert reasons(explained(job, group(job, 5), bound, around[1])) == ["Unexplained"]
