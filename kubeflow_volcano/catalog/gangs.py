@@ -97,6 +97,48 @@ GANG_SCHEDULERS: Mapping[str, GangScheduler] = MappingProxyType(
 """Every gang scheduler, by name."""
 
 
+@dataclass(frozen=True, slots=True)
+class OtherGangScheduler:
+    """A gang scheduler that is recognised, and that nothing here installs or proves.
+
+    `scheduler` is the `schedulerName` of its pods, `podgroups` the CRD of its PodGroups. `marks` are fields of pod
+    metadata with the keys in them that name a queue or a gang.
+    """
+
+    title: str
+    scheduler: str
+    podgroups: str
+    marks: tuple[tuple[str, str], ...]
+
+
+# Labels since v0.6.0 of kai-scheduler/KAI-Scheduler, before it runai/queue (its CHANGELOG.md); the annotation is its
+# podgrouper's. Koordinator: apis/extension/scheduling.go and elasticquota.go of koordinator-sh/koordinator.
+OTHERS: Mapping[str, OtherGangScheduler] = MappingProxyType(
+    {
+        item.scheduler: item
+        for item in (
+            OtherGangScheduler(
+                "KAI Scheduler",
+                "kai-scheduler",
+                "podgroups.scheduling.run.ai",
+                (("labels", "kai.scheduler/queue"), ("labels", "runai/queue"), ("annotations", "pod-group-name")),
+            ),
+            OtherGangScheduler(
+                "Koordinator",
+                "koord-scheduler",
+                "podgroups.scheduling.sigs.k8s.io",
+                (
+                    ("annotations", "gang.scheduling.koordinator.sh/name"),
+                    ("labels", "pod-group.scheduling.sigs.k8s.io"),
+                    ("labels", "quota.scheduling.koordinator.sh/name"),
+                ),
+            ),
+        )
+    }
+)
+"""Further gang schedulers, by the schedulerName of their pods."""
+
+
 def gang_scheduler(name: str) -> GangScheduler | None:
     """The gang scheduler of that name; None for `none`."""
     return GANG_SCHEDULERS.get(name)

@@ -73,11 +73,13 @@ def explained(
     scheduler: Ref = SCHEDULER,
     admission: Mapping[str, Answer] | None = None,
     between: Collection[str] = (),
+    discovered: Mapping[str, Collection[str]] | None = None,
 ) -> Explanation:
     """The explanation of a job in a healthy cluster with these objects; `without` are names of what is taken out.
 
     `access` is what accounts of controllers may do, by component; what is not told they may. `admission` is how dry
-    runs of pods were refused, by role; `between` are UIDs of what a job of another kind owns, and which own its pods.
+    runs of pods were refused, by role; `between` are UIDs of what a job of another kind owns, and which own its pods;
+    `discovered` are further kinds that are served, by apiVersion.
     """
     objects = [item for item in healthy() if item["metadata"]["name"] not in without]
     objects += [item for item in around if item is not job]
@@ -97,7 +99,7 @@ def explained(
         found={
             ADMISSION: admission or {},
             OPERATOR_ACCESS: (unread or {}).get("operator-access", access or {}),
-            DISCOVERY: {"scheduling.volcano.sh/v1beta1": frozenset(served)},
+            DISCOVERY: {"scheduling.volcano.sh/v1beta1": frozenset(served), **(discovered or {})},
         },
     )
     kind = KINDS.get(job["kind"]) or Kind(job["apiVersion"], job["kind"], f"{job['kind'].lower()}s", foreign)

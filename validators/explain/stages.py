@@ -6,7 +6,7 @@ spec.suspend of Trainer v2.1.0; phase Aborted of pkg/controllers/job/state of Vo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from kubeflow_volcano.text import counted
@@ -32,6 +32,14 @@ from kubeflow_volcano.validators.explain.placement.claims import claims
 from kubeflow_volcano.validators.explain.placement.room import room
 from kubeflow_volcano.validators.explain.scheduling.attachments import attachments
 from kubeflow_volcano.validators.explain.scheduling.best_effort import best_effort, ran_in_part
+from kubeflow_volcano.validators.explain.scheduling.kueue import (
+    GROUP,
+    QUEUE_LABEL,
+    is_served,
+    kueue,
+    queue_of,
+    queued_twice,
+)
 from kubeflow_volcano.validators.explain.scheduling.overcommit import overcommit
 from kubeflow_volcano.validators.explain.scheduling.preemption import preemption
 from kubeflow_volcano.validators.explain.scheduling.queues import queue
@@ -45,6 +53,8 @@ STAGES: tuple[Callable[[Situation], Iterator[Finding]], ...] = (
     deletion,
     no_replicas,
     refused_spec,
+    kueue,  # it lets controllers create pods, or schedulers place them
+    queued_twice,
     runtime,
     controllers,
     jobset,
@@ -90,7 +100,7 @@ def explain(situation: Situation) -> Explanation:
     state = situation.state
     unread = dict(situation.facts.unread)
     if state in {State.SUCCEEDED, State.FAILED, State.SUSPENDED}:
-        return Explanation(situation, state, tuple(_of_inactive(situation)), ())
+        return Explanation(situation, state, tuple(_of_inactive(situation)), tuple(_unread_of_kueue(unread)))
     findings: list[Finding] = []
     of_other = _OF_VOLCANO if is_coscheduled(situation) else _OF_SCHEDULER_PLUGINS
     for stage in (stage for stage in STAGES if stage not in of_other):
@@ -114,7 +124,18 @@ def explain(situation: Situation) -> Explanation:
 def _of_inactive(situation: Situation) -> Iterator[Finding]:
     """Why a job is suspended or has failed."""
     ref, end = situation.job.ref, situation.end
-    if situation.state is State.SUSPENDED:
+    if situation.state is State.SUSPENDED and (held := tuple(kueue(situation))):
+        yield from (*held, *queued_twice(situation))
+    elif situation.state is State.SUSPENDED and (name := queue_of(situation)) and is_served(situation) is False:
+        yield finding(
+            "Suspended",
+            f"{ref} is suspended: its controller creates no pods. {QUEUE_LABEL} leaves it to LocalQueue {name} of "
+            f"Kueue, but the API server serves no {GROUP}: nobody resumes it.",
+            needed="suspend: false, or Kueue.",
+            todo="set suspend to false and remove the label, or install Kueue.",
+            objects=[ref],
+        )
+    elif situation.state is State.SUSPENDED:
         volcano = ref.group == "batch.volcano.sh"
         yield finding(
             "Aborted" if volcano else "Suspended",
@@ -135,6 +156,11 @@ def _of_inactive(situation: Situation) -> Iterator[Finding]:
             todo="read the logs of its pods, fix the cause, and recreate the job.",
             objects=[ref],
         )
+
+
+def _unread_of_kueue(unread: Mapping[str, Unread]) -> Iterator[Unread]:
+    """What could not be read of Kueue: the rest says nothing of a job that is suspended or has ended."""
+    yield from (item for name, item in unread.items() if name.endswith(GROUP))
 
 
 def _without_cause(situation: Situation, *, complete: bool) -> Iterator[Finding]:

@@ -16,7 +16,7 @@ from kubeflow_volcano.validators.explain.creation.controllers import controllers
 from kubeflow_volcano.validators.explain.creation.refusals import ADMISSION
 from kubeflow_volcano.validators.explain.creation.webhooks import intercepting, pod_of, to_create
 from kubeflow_volcano.validators.explain.model import Situation
-from kubeflow_volcano.validators.explain.reading.queries import Query, list_objects, refusal
+from kubeflow_volcano.validators.explain.reading.queries import Query, list_objects, read_one, refusal
 from kubeflow_volcano.validators.reading.dry_runs import admitted, answer_of, is_own_denial
 from kubeflow_volcano.validators.reading.permissions import allowed
 from kubeflow_volcano.validators.subjects import webhooks
@@ -74,7 +74,7 @@ def _with_admitted_templates(cluster: Cluster, situation: Situation) -> Situatio
 
 def _webhooks(cluster: Cluster, namespace: str) -> Mapping[str, tuple[Object, ...] | Unread]:
     answers = in_parallel(lambda query: list_objects(cluster, query), _QUERIES, _PARALLEL)
-    space = _read(cluster, Ref("v1", "Namespace", "", namespace), Rule("get", "", "namespaces", namespace))
+    space = read_one(cluster, Ref("v1", "Namespace", "", namespace), Rule("get", "", "namespaces", namespace))
     return {**{query.resource: answer for query, answer in zip(_QUERIES, answers, strict=True)}, "namespaces": space}
 
 
@@ -88,20 +88,12 @@ def _backends(cluster: Cluster, situation: Situation) -> Mapping[str, tuple[Obje
     for ref in refs:
         slices = Query(_SLICES, ref.namespace, f"kubernetes.io/service-name={ref.name}")
         for resource, answer in (
-            ("services", _read(cluster, ref, Rule("get", "", "services", ref.namespace))),
+            ("services", read_one(cluster, ref, Rule("get", "", "services", ref.namespace))),
             (_SLICES, list_objects(cluster, slices)),
         ):
             known = answers[resource]
             answers[resource] = answer if isinstance(answer, Unread) or isinstance(known, Unread) else (*known, *answer)
     return answers
-
-
-def _read(cluster: Cluster, ref: Ref, rule: Rule) -> tuple[Object, ...] | Unread:
-    try:
-        live = cluster.get(ref)
-    except ApiError as error:
-        return refusal(error, rule, str(ref))
-    return (live,) if live else ()
 
 
 def _with_permissions(cluster: Cluster, situation: Situation) -> Situation:

@@ -10,11 +10,12 @@ from types import MappingProxyType
 from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.validators.core.facts import Unread
 from kubeflow_volcano.validators.core.resources import CLUSTER_RUNTIMES, RESOURCES
 from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.explain.kinds import JOBSETS, RUNTIMES
+from kubeflow_volcano.validators.explain.scheduling import kueue
 from kubeflow_volcano.validators.explain.scheduling.attachments import CSI_NODES
 from kubeflow_volcano.validators.reading.permissions import as_yaml
 from kubeflow_volcano.validators.subjects import webhooks
@@ -29,6 +30,7 @@ _OWN = {
     "resourcequotas": ("v1", "ResourceQuota"),
     "serviceaccounts": ("v1", "ServiceAccount"),
     SCHEDULER_PLUGINS.podgroups: SCHEDULER_PLUGINS.podgroup,
+    **kueue.KINDS,
 }
 """Kinds that only explanations read."""
 _LISTED = (
@@ -45,11 +47,12 @@ KINDS_READ: Mapping[str, tuple[str, str]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One list: of a kind, in one namespace or all of them, optionally by labels."""
+    """One list: of a kind, in one namespace or all of them, optionally by labels; `version` is another apiVersion."""
 
     resource: str
     namespace: str = ""
     labels: str = ""
+    version: str = ""
 
     @property
     def rule(self) -> Rule:
@@ -60,7 +63,8 @@ class Query:
     @property
     def kind(self) -> tuple[str, str]:
         """Its apiVersion and kind."""
-        return KINDS_READ[self.resource]
+        version, kind = KINDS_READ[self.resource]
+        return self.version or version, kind
 
 
 def list_objects(cluster: Cluster, query: Query) -> tuple[Object, ...] | Unread:
@@ -71,6 +75,15 @@ def list_objects(cluster: Cluster, query: Query) -> tuple[Object, ...] | Unread:
         return ()
     except ApiError as error:
         return refusal(error, query.rule, query.resource)
+
+
+def read_one(cluster: Cluster, ref: Ref, rule: Rule) -> tuple[Object, ...] | Unread:
+    """The object, or nothing where it does not exist; or why it could not be read."""
+    try:
+        live = cluster.get(ref)
+    except ApiError as error:
+        return refusal(error, rule, str(ref))
+    return (live,) if live else ()
 
 
 def refusal(error: ApiError, rule: Rule, what: str) -> Unread:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubeflow_volcano.catalog.gangs import OTHERS, OtherGangScheduler
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.cluster.readiness import State, assess
 from kubeflow_volcano.text import counted
 from kubeflow_volcano.validators.explain.model import GROUP_NAME, VOLCANO, Finding, Situation, finding, pod_group_name
+from kubeflow_volcano.validators.explain.scheduling.kueue import GATES, GROUP, holds, is_served
 from kubeflow_volcano.validators.subjects.gang import scheduler_configuration
 from kubeflow_volcano.validators.subjects.issues import age
 
@@ -30,7 +32,10 @@ def scheduler(situation: Situation) -> Iterator[Finding]:
         yield from _scheduled_alone(situation)
     for pod in situation.unplaced:
         name = _name_of(pod)
-        if name not in {VOLCANO, _DEFAULT} and is_unnoticed(pod, situation):
+        if (other := OTHERS.get(name)) and ("message" in _scheduled(pod) or is_unnoticed(pod, situation)):
+            yield _of_other(other, pod, situation)
+            return
+        if name not in {VOLCANO, _DEFAULT, *OTHERS} and is_unnoticed(pod, situation):
             yield finding(
                 "SchedulerUnknown",
                 f"{Ref.of(pod)} names the scheduler {name}, but no scheduler has handled it for "
@@ -42,11 +47,43 @@ def scheduler(situation: Situation) -> Iterator[Finding]:
             return
 
 
+def _of_other(other: OtherGangScheduler, pod: Object, situation: Situation) -> Finding:
+    """What is known of a pod that another gang scheduler is to place: its marks, and the last words about it."""
+    meta = pod["metadata"]
+    marks = [f"{key}: {value}" for field, key in other.marks for value in [(meta.get(field) or {}).get(key)] if value]
+    message = _scheduled(pod).get("message")
+    silent = f"nothing has handled it for {age(pod, situation.facts):.0f} s"
+    words = f'it says "{message}"' if message else silent
+    return finding(
+        "SchedulerOfOthers",
+        f"{Ref.of(pod)} is for {other.title} (schedulerName {other.scheduler}), whose rules are not known here: "
+        f"{words}.",
+        needed=f"a running {other.title} with room in its queue for the gang.",
+        todo=f"look at its queue and at {other.podgroups}, and read its log; for gangs of Volcano, set schedulerName "
+        f"{VOLCANO} and recreate the job.",
+        objects=[Ref.of(pod)],
+        commands=[f"kubectl get crd {other.podgroups}", f"kubectl -n {meta['namespace']} get {other.podgroups}"],
+        details=marks or [f"it has none of its marks: {', '.join(key for _, key in other.marks)}"],
+    )
+
+
 def gates(situation: Situation) -> Iterator[Finding]:
-    """Pods that no scheduler may place until a controller removes their scheduling gates."""
-    gated = [pod for pod in situation.unplaced if pod["spec"].get("schedulingGates")]
-    if gated:
-        names = dict.fromkeys(item["name"] for pod in gated for item in pod["spec"]["schedulingGates"])
+    """Pods that no scheduler may place until a controller removes their scheduling gates; Kueue tells of its own."""
+    told = GATES if holds(situation) else frozenset()
+    gated = [
+        pod for pod in situation.unplaced if {item["name"] for item in pod["spec"].get("schedulingGates") or ()} - told
+    ]
+    every = (item["name"] for pod in gated for item in pod["spec"]["schedulingGates"])
+    names = dict.fromkeys(name for name in every if name not in told)
+    if gated and names.keys() <= GATES and is_served(situation) is False:
+        yield finding(
+            "Gated",
+            f"{counted(len(gated), 'pod')} with gates of Kueue: {', '.join(names)}. The API server serves no {GROUP}.",
+            needed="Kueue, which removes these gates, or pods without them.",
+            todo="install Kueue, or recreate the job without its label.",
+            objects=[Ref.of(pod) for pod in gated[:1]],
+        )
+    elif gated:
         yield finding(
             "Gated",
             f"{counted(len(gated), 'pod')} with scheduling gates: {', '.join(names)}.",
@@ -126,6 +163,11 @@ def _scheduled_alone(situation: Situation) -> Iterator[Finding]:
 def _name_of(pod: Object) -> str:
     name: str = pod["spec"].get("schedulerName") or _DEFAULT
     return name
+
+
+def _scheduled(pod: Object) -> Object:
+    """The condition PodScheduled of a pod that no gate holds back; empty where a scheduler has not judged it."""
+    return {} if pod["spec"].get("schedulingGates") else conditions(pod).get("PodScheduled", {})
 
 
 def is_unnoticed(pod: Object, situation: Situation) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, podgroup_of
+from kubeflow_volcano.catalog.gangs import OTHERS, SCHEDULER_PLUGINS, podgroup_of
 from kubeflow_volcano.catalog.gangs import VOLCANO as GANGS
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.cluster.pods.quantities import pod_requests
@@ -24,7 +24,7 @@ from kubeflow_volcano.validators.explain.scheduling.volcano import PODGROUPS
 
 KUBE_BATCH = "kube-batch"
 KUBE_BATCH_GROUPS = frozenset({"scheduling.incubator.k8s.io", "scheduling.sigs.dev"})
-_SCHEDULERS = (VOLCANO, SCHEDULER_PLUGINS.scheduler, "default-scheduler")
+_SCHEDULERS = (VOLCANO, SCHEDULER_PLUGINS.scheduler, "default-scheduler", *OTHERS)
 _OLD_LABELS = frozenset({f"pod-group.scheduling.sigs.k8s.io/{name}" for name in ("min-available", "name")})
 _MAKERS = frozenset({"kubeflow.org", "trainer.kubeflow.org", "batch.volcano.sh"})
 """API groups of jobs whose controllers create the PodGroup, and name it on the pods."""

@@ -50,6 +50,27 @@ def test_a_scheduler_of_a_name_that_nobody_has() -> None:
     assert "SchedulerUnknown" in reasons(answer)
 
 
+@pytest.mark.parametrize(
+    ("name", "marks", "detail"),
+    [
+        ("kai-scheduler", {"labels": {"kai.scheduler/queue": "q"}}, "kai.scheduler/queue: q"),
+        ("kai-scheduler", {"labels": {"runai/queue": "q"}}, "runai/queue: q"),
+        ("koord-scheduler", {"annotations": {"gang.scheduling.koordinator.sh/name": "g"}}, "koordinator.sh/name: g"),
+        ("koord-scheduler", {}, "it has none of its marks"),
+    ],
+)
+def test_gang_schedulers_of_others_are_named(name: str, marks: Object, detail: str) -> None:
+    job = tfjob(workers=1)
+    silent = member(job, 0, spec={"schedulerName": name}, metadata={"annotations": {}, **marks})
+    told = {"type": "PodScheduled", "status": "False", "message": "queue is over its quota"}
+    for pod, words in ((silent, "nothing has handled it"), ({**silent, "status": {"conditions": [told]}}, "over its")):
+        answer = explained(job, pod, without=["training-operator"])
+        found = next(item for item in answer.findings if item.reason == "SchedulerOfOthers")
+        assert words in found.problem.found
+        assert detail in found.details[0]
+        assert "SchedulerUnknown" not in reasons(answer)
+
+
 def test_members_for_another_scheduler_are_no_gang() -> None:
     job = tfjob()
     pods = [member(job, 0, spec={"schedulerName": "default-scheduler"}, on="n1"), member(job, 1)]
