@@ -1082,5 +1082,10 @@ ELSEWHERE: Mapping[str, str] = {
 UNTRIED: Mapping[str, str] = {
     "validators/checks/gang/steps.py:released:GangNotReleased": "a scheduler that looks at the last pod of a gang and "
     "forgets it: stopped for real, it has not looked, which is SchedulerNotEvaluating, whose command is the same one",
+    **{
+        f"validators/explain/scheduling/kueue.py:{place}": "rehearsals run no Kueue"
+        for place in ("_cluster_queue_faults:ClusterQueueStopped", "_queue_faults:LocalQueueStopped")
+    },
+    "validators/explain/scheduling/kueue.py:_waiting:WorkloadDeactivated": "rehearsals run no Kueue",
 }
 """Remedies that no test does, and why."""

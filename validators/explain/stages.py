@@ -130,7 +130,7 @@ def _of_inactive(situation: Situation) -> Iterator[Finding]:
         yield finding(
             "Suspended",
             f"{ref} is suspended: its controller creates no pods. {QUEUE_LABEL} leaves it to LocalQueue {name} of "
-            f"Kueue, but the API server serves no {GROUP}: nobody resumes it.",
+            f"Kueue, but the API server serves no {GROUP}: nothing resumes it.",
             needed="suspend: false, or Kueue.",
             todo="set suspend to false and remove the label, or install Kueue.",
             objects=[ref],

@@ -44,7 +44,8 @@ def with_kueue(cluster: Cluster, situation: Situation) -> Situation:
     version, served = next(
         ((item, kinds) for item in VERSIONS if "Workload" in (kinds := cluster.kinds(item))), (VERSIONS[0], {})
     )
-    discovered = {**situation.facts.known(DISCOVERY), version: frozenset(served)}
+    known = situation.facts.known(DISCOVERY)
+    discovered = {**known, version: frozenset(served)}
     facts = replace(situation.facts, found={**situation.facts.found, DISCOVERY: discovered})
     complete = replace(situation, facts=facts)
     if not served:

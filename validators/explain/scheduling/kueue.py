@@ -70,7 +70,7 @@ def is_gated(situation: Situation) -> bool:
 
 
 def is_served(situation: Situation) -> bool | None:
-    """Whether the API server serves Workloads of Kueue; None where nobody asked, as nothing points to Kueue."""
+    """Whether the API server serves Workloads of Kueue; None where that was not read, as nothing points to Kueue."""
     kinds = situation.facts.known(DISCOVERY)
     answers = [served for version, served in kinds.items() if group_of(version) == GROUP]
     return any("Workload" in served for served in answers) if answers else None
@@ -277,7 +277,7 @@ def _queue_faults(name: str, situation: Situation) -> Iterator[Finding]:
             "LocalQueueStopped",
             f"{ref} is stopped (stopPolicy {_spec(queue)['stopPolicy']}): {_words(conditions(queue), 'Active')}.",
             needed="stopPolicy: None.",
-            todo="start it, unless somebody stopped it on purpose.",
+            todo="start it, unless it is stopped on purpose.",
             objects=[ref],
             changes=[_patch(ref, LOCAL_QUEUES, '{"spec":{"stopPolicy":"None"}}')],
         )
@@ -288,7 +288,7 @@ def _queue_faults(name: str, situation: Situation) -> Iterator[Finding]:
             "LocalQueueInactive",
             f"{ref} is inactive: {_words(conditions(queue), 'Active')}.",
             needed="a ClusterQueue that exists and is active.",
-            todo="ask for the state of its ClusterQueue those who may read it.",
+            todo="look at its ClusterQueue with an account that may read it.",
             objects=[ref],
         )
 
@@ -312,7 +312,7 @@ def _cluster_queue_faults(local: Ref, name: str, situation: Situation) -> Iterat
             "ClusterQueueStopped",
             f"{ref} is stopped (stopPolicy {_spec(queue)['stopPolicy']}): {_words(conditions(queue), 'Active')}.",
             needed="stopPolicy: None.",
-            todo="start it, unless somebody stopped it on purpose.",
+            todo="start it, unless it is stopped on purpose.",
             objects=[ref],
             changes=[_patch(ref, CLUSTER_QUEUES, '{"spec":{"stopPolicy":"None"}}')],
         )

@@ -68,7 +68,10 @@ def _of_other(other: OtherGangScheduler, pod: Object, situation: Situation) -> F
 
 
 def gates(situation: Situation) -> Iterator[Finding]:
-    """Pods that no scheduler may place until a controller removes their scheduling gates; Kueue tells of its own."""
+    """Pods that no scheduler may place until a controller removes their scheduling gates.
+
+    The gates of Kueue are left out where its own findings explain them.
+    """
     told = GATES if holds(situation) else frozenset()
     gated = [
         pod for pod in situation.unplaced if {item["name"] for item in pod["spec"].get("schedulingGates") or ()} - told

@@ -241,7 +241,11 @@ def test_what_may_not_be_read_is_told_beside_the_rest(resource: str, expected: l
 
 
 def test_objects_without_what_they_usually_have() -> None:
-    bare = {"apiVersion": VERSIONS[0], "kind": "Workload", "metadata": {"name": "w", "namespace": SPACE, "uid": "w"}}
+    bare: Object = {
+        "apiVersion": VERSIONS[0],
+        "kind": "Workload",
+        "metadata": {"name": "w", "namespace": SPACE, "uid": "w"},
+    }
     bare["metadata"]["ownerReferences"] = [{"uid": job()["metadata"]["uid"]}]
     assert reasons(answer(job(label=""), bare)) == ["LocalQueueMissing"]
     odd = {**bare, "spec": None, "status": {"conditions": None, "admissionChecks": None}}
