@@ -25,7 +25,7 @@ from kubeflow_volcano.validators.explain.placement.nodes import Node, Refusal, W
 
 _CORDON = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 _NOT_READY = {"False": "node.kubernetes.io/not-ready", "Unknown": "node.kubernetes.io/unreachable"}
-"""By status of the condition Ready, the key of the taint that goes with it."""
+"""By status of the condition Ready, the key of the taint that it brings."""
 
 
 def refusals(wish: Wish, node: Node, every: Sequence[Node]) -> tuple[Refusal, ...]:
