@@ -29,9 +29,12 @@ from kubeflow_volcano.validators.explain.creation.refusals import expected_refus
 from kubeflow_volcano.validators.explain.creation.trainjobs import jobset, runtime
 from kubeflow_volcano.validators.explain.model import Explanation, Finding, Situation, State, finding
 from kubeflow_volcano.validators.explain.placement.claims import claims
+from kubeflow_volcano.validators.explain.placement.device_claims import device_claims
+from kubeflow_volcano.validators.explain.placement.device_room import device_room
 from kubeflow_volcano.validators.explain.placement.room import room
 from kubeflow_volcano.validators.explain.scheduling.attachments import attachments
 from kubeflow_volcano.validators.explain.scheduling.best_effort import best_effort, ran_in_part
+from kubeflow_volcano.validators.explain.scheduling.device_claims import claims_ignored
 from kubeflow_volcano.validators.explain.scheduling.kueue import (
     GROUP,
     QUEUE_LABEL,
@@ -74,6 +77,9 @@ STAGES: tuple[Callable[[Situation], Iterator[Finding]], ...] = (
     # Is there a node for each, and room for all of them?
     claims,
     attachments,
+    claims_ignored,
+    device_claims,
+    device_room,
     room,
     # Does Volcano give that room to this gang?
     preemption,
@@ -88,7 +94,8 @@ STAGES: tuple[Callable[[Situation], Iterator[Finding]], ...] = (
 """Causes come before their consequences."""
 
 _OF_VOLCANO = frozenset(
-    {podgroup, queue, scheduler, attachments, preemption, reclaim, guarantees, overcommit, share, best_effort}
+    {podgroup, queue, scheduler, attachments, claims_ignored, preemption, reclaim}
+    | {guarantees, overcommit, share, best_effort}
 )
 _OF_SCHEDULER_PLUGINS = frozenset({coscheduling})
 

@@ -1,9 +1,10 @@
 """Which nodes accept a pod, and why the others refuse it: the scheduler's filters applied to a snapshot.
 
 Rules: pkg/scheduler/framework/plugins of Kubernetes, v1.22 to v1.37 (nodeunschedulable, tainttoleration, nodeaffinity,
-noderesources, volumebinding), which Volcano's plugin predicates calls too, v1.8.0 to v1.15.1. A node that is not Ready
-takes pods that tolerate the taint it has for that (nodeConditionToTaintKeyStatusMap of pkg/controller/nodelifecycle of
-Kubernetes); Volcano before 1.11 gave it none (setNodeState of pkg/scheduler/api/node_info.go).
+noderesources, volumebinding, dynamicresources), which Volcano's plugin predicates calls too, v1.8.0 to v1.15.1. A node
+that is not Ready takes pods that tolerate the taint it has for that (nodeConditionToTaintKeyStatusMap of
+pkg/controller/nodelifecycle of Kubernetes); Volcano before 1.11 gave it none (setNodeState of
+pkg/scheduler/api/node_info.go).
 """
 
 from __future__ import annotations
@@ -51,6 +52,10 @@ def _of_node(wish: Wish, node: Node) -> Iterator[Refusal]:
     for claim, terms in wish.volumes:
         if not terms_match(terms, node.obj):
             yield Refusal("Volume", f"cannot reach the volume of claim {claim}, which requires {terms_text(terms)}")
+    for claim, terms in wish.devices:
+        if not terms_match(terms, node.obj):
+            text = f"cannot reach the devices that ResourceClaim {claim} has, which require {terms_text(terms)}"
+            yield Refusal("DeviceClaim", text)
 
 
 def _of_resources(wish: Wish, node: Node) -> Iterator[Refusal]:

@@ -64,13 +64,14 @@ class Wish:
     """What identical pods require of a node.
 
     `volumes` are claims with the node selector terms of their volumes, `unbound` those that the first pod binds to its
-    node, where all other pods that mount them have to go.
+    node, where all other pods that mount them have to go. `devices` are ResourceClaims with the terms of their devices.
     """
 
     pod: Object
     requests: Amounts
     volumes: tuple[tuple[str, Sequence[Object]], ...] = ()
     unbound: tuple[str, ...] = ()
+    devices: tuple[tuple[str, Sequence[Object]], ...] = ()
 
     @classmethod
     def of(

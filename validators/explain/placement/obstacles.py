@@ -17,6 +17,7 @@ _TODO = {
     "Selector": "label a node to match nodeSelector, or change nodeSelector",
     "Affinity": "label a node to match nodeAffinity, or change nodeAffinity",
     "Volume": "free the node of the volume, or use a claim that more nodes can reach",
+    "DeviceClaim": "free the node of the devices, or give the pods a ResourceClaim of their own, which no pod has yet",
     "PodAffinity": "start the pods that podAffinity requires first, or change podAffinity",
     "PodAntiAffinity": "add a node, or change podAntiAffinity",
     "SpreadKey": "label the nodes for topologySpreadConstraints, or change their topologyKey",

@@ -13,6 +13,7 @@ from kubeflow_volcano.text import counted
 from kubeflow_volcano.validators.explain.model import Situation
 from kubeflow_volcano.validators.explain.placement.claims import unbound_claims, volume_terms
 from kubeflow_volcano.validators.explain.placement.devices import counted_elsewhere
+from kubeflow_volcano.validators.explain.placement.dynamic_resources import allocated_terms
 from kubeflow_volcano.validators.explain.placement.filters import refusals
 from kubeflow_volcano.validators.explain.placement.neighbours import depends_on_order
 from kubeflow_volcano.validators.explain.placement.nodes import Node, Wish
@@ -76,7 +77,8 @@ def _wish(pod: Object, situation: Situation) -> Wish:
     unbound = unbound_claims(pod, situation.facts) if situation.group else ()
     wish = Wish.of(pod, volume_terms(pod, situation.facts), unbound)
     others = counted_elsewhere(situation.facts)
-    return replace(wish, requests={name: amount for name, amount in wish.requests.items() if name not in others})
+    requests = {name: amount for name, amount in wish.requests.items() if name not in others}
+    return replace(wish, requests=requests, devices=allocated_terms(pod, situation.facts))
 
 
 def role_of(pod: Object) -> str:
@@ -95,7 +97,7 @@ def role_of(pod: Object) -> str:
 def _shape(pod: Object) -> str:
     """Equal for pods with equal requirements on a node."""
     spec = pod["spec"]
-    keys = ("nodeSelector", "affinity", "tolerations", "overhead", "topologySpreadConstraints")
+    keys = ("nodeSelector", "affinity", "tolerations", "overhead", "resourceClaims", "topologySpreadConstraints")
     containers = [
         [item.get(key) for key in ("resources", "ports", "restartPolicy")]
         for field in ("containers", "initContainers")

@@ -15,6 +15,13 @@ from kubeflow_volcano.validators.core.facts import Unread
 from kubeflow_volcano.validators.core.resources import CLUSTER_RUNTIMES, RESOURCES
 from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.explain.kinds import JOBSETS, RUNTIMES
+from kubeflow_volcano.validators.explain.placement.dynamic_resources import (
+    CLAIMS,
+    CLASSES,
+    SLICES,
+    TEMPLATES,
+    VERSIONS,
+)
 from kubeflow_volcano.validators.explain.scheduling import kueue
 from kubeflow_volcano.validators.explain.scheduling.attachments import CSI_NODES
 from kubeflow_volcano.validators.reading.permissions import as_yaml
@@ -24,6 +31,10 @@ _OWN = {
     JOBSETS: ("jobset.x-k8s.io/v1alpha2", "JobSet"),
     RUNTIMES: ("trainer.kubeflow.org/v1alpha1", "TrainingRuntime"),
     CSI_NODES: ("storage.k8s.io/v1", "CSINode"),
+    CLAIMS: (VERSIONS[0], "ResourceClaim"),
+    TEMPLATES: (VERSIONS[0], "ResourceClaimTemplate"),
+    CLASSES: (VERSIONS[0], "DeviceClass"),
+    SLICES: (VERSIONS[0], "ResourceSlice"),
     "events": ("v1", "Event"),
     "limitranges": ("v1", "LimitRange"),
     "priorityclasses.scheduling.k8s.io": ("scheduling.k8s.io/v1", "PriorityClass"),
@@ -47,12 +58,13 @@ KINDS_READ: Mapping[str, tuple[str, str]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One list: of a kind, in one namespace or all of them, optionally by labels; `version` is another apiVersion."""
+    """One list: of a kind, in one namespace or all of them, optionally by labels."""
 
     resource: str
     namespace: str = ""
     labels: str = ""
     version: str = ""
+    """The apiVersion, where it is another one than that of `KINDS_READ`."""
 
     @property
     def rule(self) -> Rule:
