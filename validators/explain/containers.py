@@ -1,6 +1,7 @@
 """Pods that have a node but are not ready: image, configuration, volumes, init containers, crashes.
 
-Rules: reasons of the kubelet (pkg/kubelet/images, container/sync_result.go), and the table of symptoms.
+Rules: reasons of the kubelet (pkg/kubelet/images, container/sync_result.go and kuberuntime of Kubernetes, v1.22 to
+v1.37), and the table of symptoms.
 """
 
 from __future__ import annotations

@@ -77,11 +77,16 @@ def spec_refusal(situation: Situation) -> Event | None:
 
 
 def accounts(situation: Situation) -> Iterator[Finding]:
-    """ServiceAccounts that pod templates name and that do not exist."""
+    """ServiceAccounts that pod templates name and that do not exist.
+
+    The operator creates that of an MPIJob's launcher, before 1.8 by a name of its own (newLauncherServiceAccount of
+    pkg/controller.v1/mpi of the training operator, v1.5.0 to v1.9.2).
+    """
     if len(situation.pods) >= situation.job.wanted:
         return
-    space = situation.job.ref.namespace
-    named = dict.fromkeys(str(role.template["spec"].get("serviceAccountName") or "") for role in situation.job.roles)
+    job, space = situation.job, situation.job.ref.namespace
+    roles = [role for role in job.roles if (job.ref.kind, role.name) != ("MPIJob", "Launcher")]
+    named = dict.fromkeys(str(role.template["spec"].get("serviceAccountName") or "") for role in roles)
     for name in named:
         if name and situation.facts.get("serviceaccounts", space, name) is None:
             yield finding(

@@ -1,4 +1,8 @@
-"""Objects that the API server refuses to create for the job: expected refusals, and those that events report."""
+"""Objects that the API server refuses to create for the job: expected refusals, and those that events report.
+
+Rules: none of its own: what is read are the words of apiserver/pkg/admission/plugin/resourcequota/controller.go and
+plugin/pkg/admission of Kubernetes, v1.22 to v1.37, in events of the controllers (see refused).
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,6 @@ ADMISSION = Fact[Mapping[str, Answer]]("admission", lambda _cluster, _facts: {},
 """By role, how a dry run of creating one of its pods was refused; accepted roles are left out."""
 _VOLCANO_WEBHOOK = "validatepod.volcano.sh"
 
-# plugin/pkg/admission/resourcequota/controller.go of Kubernetes: the same words since 1.6.
 _QUOTA = re.compile(r"exceeded quota: (?P<name>[^,]+), requested: (?P<asked>.{0,2000}?), used: ")
 _CLASS = re.compile(r"no PriorityClass with name (?P<name>\S+)")
 _ACCOUNT = re.compile(r"service account [^/\s]+/(?P<name>[^:\s]+)")

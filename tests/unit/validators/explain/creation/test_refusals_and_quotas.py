@@ -269,6 +269,14 @@ def test_a_service_account_that_does_not_exist_is_told_before_anybody_has_tried(
     assert reasons(explained(job, group(job, phase="Inqueue"), account)) == ["Unexplained"]
 
 
+@pytest.mark.parametrize(("role", "found"), [("Launcher", False), ("Worker", True)])
+def test_the_operator_creates_the_service_account_of_a_launcher_and_no_other(role: str, *, found: bool) -> None:
+    job = tfjob(template={"serviceAccountName": "runner"})
+    spec = job["spec"].pop("tfReplicaSpecs")["Worker"]
+    job = job | {"kind": "MPIJob", "spec": {**job["spec"], "mpiReplicaSpecs": {role: spec}}}
+    assert ("ServiceAccountMissing" in reasons(explained(job, group(job, phase="Inqueue")))) is found
+
+
 def test_a_quota_on_podgroups_is_why_there_is_none() -> None:
     name = "count/podgroups.scheduling.volcano.sh"
     assert reasons(explained(tfjob(), quota({name: "2"}, {name: "2"}))) == ["QuotaTooSmall"]
