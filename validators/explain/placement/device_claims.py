@@ -1,7 +1,8 @@
 """The ResourceClaims of a job's pods: do they, their templates and their DeviceClasses exist, and can they be used.
 
-Rules: podResourceClaims and PreFilter of scheduler/framework/plugins/dynamicresources, and controller/resourceclaim of
-Kubernetes, 1.32 to 1.37. A claim that has devices needs neither its template nor its classes any more.
+Rules: podResourceClaims and PreFilter of pkg/scheduler/framework/plugins/dynamicresources, and
+pkg/controller/resourceclaim of Kubernetes, 1.32 to 1.37. A claim that has devices needs neither its template nor its
+classes any more.
 """
 
 from __future__ import annotations
