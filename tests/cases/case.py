@@ -102,7 +102,7 @@ class Case:
     looks: tuple[Look, ...]
     untried: str = ""
     first: str = ""
-    """One of FIRST; empty where nobody recorded it."""
+    """One of FIRST; empty where it was not recorded."""
 
     @property
     def kind(self) -> str:

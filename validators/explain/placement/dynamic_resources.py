@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.validators.core.facts import Fact, Facts
 
@@ -61,11 +60,6 @@ class Class:
     def has(self, device: Device) -> bool:
         """Whether the device may be of the class."""
         return self.driver in {"", device[0]}
-
-
-def served_version(cluster: Cluster) -> str:
-    """The newest of these API versions that the server serves; empty without any."""
-    return next((version for version in VERSIONS if "ResourceClaim" in cluster.kinds(version)), "")
 
 
 def entries(pod: Object) -> Iterator[Entry]:

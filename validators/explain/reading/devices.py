@@ -18,9 +18,9 @@ from kubeflow_volcano.validators.explain.placement.dynamic_resources import (
     EVERY_CLAIM,
     SLICES,
     TEMPLATES,
-    served_version,
+    VERSIONS,
 )
-from kubeflow_volcano.validators.explain.reading.queries import Query, list_objects
+from kubeflow_volcano.validators.explain.reading.queries import Query, list_objects, newest_served
 
 _PARALLEL = 4
 
@@ -37,7 +37,7 @@ def with_devices(cluster: Cluster, situation: Situation) -> Situation:
     """
     if not names_claims(situation):
         return situation
-    facts, version = situation.facts, served_version(cluster)
+    facts, version = situation.facts, newest_served(cluster, VERSIONS, "ResourceClaim")[0]
     objects: dict[str, tuple[Object, ...]] = {}
     unread: dict[str, Unread] = {}
     if version:

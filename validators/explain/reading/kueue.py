@@ -9,7 +9,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.validators.core.facts import Unread
 from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.explain.model import Situation, State
-from kubeflow_volcano.validators.explain.reading.queries import Query, list_objects, read_one
+from kubeflow_volcano.validators.explain.reading.queries import Query, list_objects, newest_served, read_one
 from kubeflow_volcano.validators.explain.scheduling.kueue import (
     ADMISSION_CHECKS,
     CLUSTER_QUEUES,
@@ -41,11 +41,9 @@ def with_kueue(cluster: Cluster, situation: Situation) -> Situation:
     suspended = situation.state is State.SUSPENDED and situation.job.family != "batch.volcano.sh"
     if not suspended and not (situation.state is State.WAITING and marked):
         return situation
-    version, served = next(
-        ((item, kinds) for item in VERSIONS if "Workload" in (kinds := cluster.kinds(item))), (VERSIONS[0], {})
-    )
+    version, served = newest_served(cluster, VERSIONS, "Workload")
     known = situation.facts.known(DISCOVERY)
-    discovered = {**known, version: frozenset(served)}
+    discovered = {**known, version or VERSIONS[0]: served}
     facts = replace(situation.facts, found={**situation.facts.found, DISCOVERY: discovered})
     complete = replace(situation, facts=facts)
     if not served:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from types import MappingProxyType
@@ -77,6 +77,12 @@ class Query:
         """Its apiVersion and kind."""
         version, kind = KINDS_READ[self.resource]
         return self.version or version, kind
+
+
+def newest_served(cluster: Cluster, versions: Sequence[str], kind: str) -> tuple[str, frozenset[str]]:
+    """The first of these API versions with the kind, and all kinds that it serves; empty where none has it."""
+    served = ((version, frozenset(cluster.kinds(version))) for version in versions)
+    return next((found for found in served if kind in found[1]), ("", frozenset()))
 
 
 def list_objects(cluster: Cluster, query: Query) -> tuple[Object, ...] | Unread:

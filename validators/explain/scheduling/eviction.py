@@ -154,7 +154,7 @@ def _is_full(about: Situation) -> bool:
     for group in facts.all(PODGROUPS):
         if queue_of(group) != queue or Ref.of(group) == about.group_ref:
             continue
-        least, on_nodes = min_resources(group), held.get(_key(group), {})
+        least, on_nodes = min_resources(group), held.get(group_key(group), {})
         counted = {name: min(amount, least.get(name, _ZERO)) for name, amount in on_nodes.items()}  # no elastic part
         waits = least if group.get("status", {}).get("phase") == "Inqueue" else {}
         sums = total((sums, counted, waits))
@@ -164,7 +164,7 @@ def _is_full(about: Situation) -> bool:
 
 def _breaks_gangs(evicted: Sequence[Object], facts: Facts) -> bool:
     """Whether a gang would be left with fewer pods than its minimum (preemptableFn of plugin gang)."""
-    least = {_key(item): int(item["spec"].get("minMember") or 1) for item in facts.all(PODGROUPS)}
+    least = {group_key(item): int(item["spec"].get("minMember") or 1) for item in facts.all(PODGROUPS)}
     on_nodes = Counter(group_of(pod) for pod in facts.all("pods") if pod["spec"].get("nodeName") and not has_ended(pod))
     gone = Counter(map(group_of, evicted))
     return any(on_nodes[key] - number < least.get(key, 0) for key, number in gone.items())
@@ -175,7 +175,8 @@ def group_of(pod: Object) -> tuple[str, str]:
     return pod["metadata"]["namespace"], pod_group_name(pod)
 
 
-def _key(group: Object) -> tuple[str, str]:
+def group_key(group: Object) -> tuple[str, str]:
+    """Namespace and name of a PodGroup, as `group_of` has them."""
     return group["metadata"]["namespace"], group["metadata"]["name"]
 
 

@@ -15,7 +15,7 @@ from kubeflow_volcano.cluster.pods.quantities import Amounts, amounts, pod_reque
 from kubeflow_volcano.validators.explain.model import Finding, Situation, finding
 from kubeflow_volcano.validators.explain.placement.nodes import nodes_with_pods
 from kubeflow_volcano.validators.explain.placement.pod_sets import PodSet, pod_sets
-from kubeflow_volcano.validators.explain.scheduling.eviction import command, group_of, lacks, victims
+from kubeflow_volcano.validators.explain.scheduling.eviction import command, group_key, group_of, lacks, victims
 from kubeflow_volcano.validators.explain.scheduling.preemption import WHERE
 from kubeflow_volcano.validators.explain.scheduling.shares import Share, allocatable, divide, share_of, share_of_each
 from kubeflow_volcano.validators.explain.scheduling.volcano import (
@@ -56,7 +56,8 @@ def reclaim(situation: Situation) -> Iterator[Finding]:
         if name != situation.queue and known[name]["spec"].get("reclaimable") is not False
         if (over := [key for key in scarce if item.held.get(key, _ZERO) > deserves[name].get(key, _ZERO)])
     }
-    gone = victims(sets, _pods_of(rich, situation), facts, needed)
+    names = {group_key(item): queue_of(item) for item in facts.all(PODGROUPS)}
+    gone = victims(sets, _pods_of(rich, names, facts.all("pods")), facts, needed)
     if not gone:
         return
     settings = lacks("reclaim", situation, gone)
@@ -72,7 +73,8 @@ def reclaim(situation: Situation) -> Iterator[Finding]:
         changes.append(_deserve(situation.queue, known[situation.queue], {name: mine[name] for name in asked}))
     if not steps:
         return
-    holders = {name: queues[name] for name in rich if any(queue == name for queue in _queues_of(gone, situation))}
+    losing = {names[group_of(pod)] for pod in gone}
+    holders = {name: queues[name] for name in rich if name in losing}
     numbers = "; ".join(_held(name, queues[name], deserves[name], scarce) for name in (situation.queue, *holders))
     yield finding(
         "ShareHeldByOthers",
@@ -109,23 +111,14 @@ def _scarce(asked: Amounts, situation: Situation) -> list[str]:
     return [name for name in asked if asked[name] > sum((max(node.free(name), _ZERO) for node in nodes), _ZERO)]
 
 
-def _pods_of(rich: Mapping[str, Sequence[str]], situation: Situation) -> Iterator[Object]:
-    """Pods of these queues that hold what their queue has too much of."""
-    names = _queue_by_group(situation)
-    for pod in situation.facts.all("pods"):
+def _pods_of(
+    rich: Mapping[str, Sequence[str]], names: Mapping[tuple[str, str], str], pods: Sequence[Object]
+) -> Iterator[Object]:
+    """Pods of these queues that hold what their queue has too much of; `names` are queues by PodGroup."""
+    for pod in pods:
         over = rich.get(names.get(group_of(pod), ""), ())
         if any(pod_requests(pod["spec"]).get(key) for key in over):
             yield pod
-
-
-def _queues_of(pods: Sequence[Object], situation: Situation) -> set[str]:
-    names = _queue_by_group(situation)
-    return {names[group_of(pod)] for pod in pods}
-
-
-def _queue_by_group(situation: Situation) -> dict[tuple[str, str], str]:
-    groups = situation.facts.all(PODGROUPS)
-    return {(item["metadata"]["namespace"], item["metadata"]["name"]): queue_of(item) for item in groups}
 
 
 def _held(name: str, item: Share, deserves: Amounts, scarce: Sequence[str]) -> str:
