@@ -13,7 +13,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.text import counted
 from kubeflow_volcano.validators.explain.model import Finding, Situation, finding
 from kubeflow_volcano.validators.explain.placement.pod_sets import pod_sets
-from kubeflow_volcano.validators.explain.scheduling.eviction import command, group_of, lacks, victims
+from kubeflow_volcano.validators.explain.scheduling.eviction import command, group_key, group_of, lacks, victims
 from kubeflow_volcano.validators.explain.scheduling.volcano import PODGROUPS, configuration, queue_of
 
 _CLASSES = "priorityclasses.scheduling.k8s.io"
@@ -36,7 +36,7 @@ def preemption(situation: Situation) -> Iterator[Finding]:
     if situation.group is None or needed <= 0 or wanted <= 0 or _never_preempts(situation):
         return
     groups = {
-        (item["metadata"]["namespace"], item["metadata"]["name"]): _of_group(item, situation)
+        group_key(item): _of_group(item, situation)
         for item in situation.facts.all(PODGROUPS)
         if queue_of(item) == situation.queue and Ref.of(item) != situation.group_ref
     }
