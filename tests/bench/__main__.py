@@ -26,6 +26,7 @@ from kubeflow_volcano.rehearsal.build.generation import load_generation
 from kubeflow_volcano.rehearsal.build.kept import Tools
 from kubeflow_volcano.rehearsal.build.tools import ensure_tools
 from tests.bench.claims import Judgement, Sample, costs, judge, table
+from tests.bench.crowd import Crowd
 from tests.bench.gang_table import gang_table
 from tests.bench.gangs import RELEASE, TUNED, placements
 from tests.bench.offline import Offline
@@ -107,8 +108,9 @@ def _measured(
     }
     for stage in of_release:
         if stage == "validate":
+            crowd = Crowd(options.nodes, options.pods)
             yield from validations(
-                release, tools.programs, options.archives, place, rounds=options.repeat, progress=progress
+                release, tools.programs, options.archives, place, crowd, rounds=options.repeat, progress=progress
             )
             continue
         for number in range(options.repeat):
@@ -168,6 +170,8 @@ def _parser() -> argparse.ArgumentParser:
         help="flag of Volcano's scheduler as the contestant tuned, instead of those that are recommended: "
         "--gang-flag=--NAME=VALUE",
     )
+    parser.add_argument("--nodes", type=int, default=Crowd().nodes, help="nodes of stage validate (default: 1000)")
+    parser.add_argument("--pods", type=int, default=Crowd().pods, help="pods of stage validate (default: 10000)")
     parser.add_argument("--repeat", type=int, default=3, help="rounds (default: 3)")
     parser.add_argument("--archives", type=Path, default=UPSTREAM, help="where manifests-RELEASE.tar.gz lie")
     parser.add_argument("--results", type=Path, default=ROOT / "reports/bench.json", help="file for the raw results")

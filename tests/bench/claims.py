@@ -58,6 +58,8 @@ CLAIMS = (
     Claim("empty", "peak memory of the controller process, MiB", 400.0, measure="peak_mib"),
     Claim("validate", "judging 1,000 nodes and 10,000 pods / a bare listing of the same", 1.15, "listing"),
     Claim("validate", "peak memory of judging them, MiB", 300.0, measure="peak_mib"),
+    Claim("validate-large", "judging so many --nodes and --pods / a bare listing of the same", 1.15, "listing"),
+    Claim("validate-large", "peak memory of judging them, MiB", 1024.0, measure="peak_mib"),
     Claim("gangs", "gangs of 2 to 1,000 that were ever placed in part", 0.0, measure="partial", subject="volcano"),
     Claim("gangs", "members placed of gangs with one too many", 0.0, measure="without_room", subject="volcano"),
     Claim(

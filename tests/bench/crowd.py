@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 
-NODES, PODS, POD_GROUPS = 1000, 10_000, 200
 _NAMESPACES, _GANG, _WAITING = 40, 20, 10
 _THREADS = 8
 _SINCE = "2026-01-01T00:00:00Z"
@@ -21,20 +22,55 @@ _GROUP = "scheduling.volcano.sh/v1beta1"
 _READY = ("Initialized", "Ready", "ContainersReady", "PodScheduled")
 
 
-def fill(cluster: Cluster) -> None:
-    """Create all of it; PodGroups must be served."""
-    for number in range(_NAMESPACES):
-        cluster.create(_object("v1", "Namespace", f"team-{number}"))
-    _each(partial(_write, cluster), (_account(number) for number in range(_NAMESPACES)))
-    _each(partial(_write, cluster), nodes(NODES))
-    _each(partial(_write, cluster), (_pod_group(number) for number in range(POD_GROUPS)))
-    _each(partial(_write, cluster), pods())
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """So many nodes and pods; two pods of five belong to gangs of twenty."""
+
+    nodes: int = 1000
+    pods: int = 10_000
+
+    @property
+    def pod_groups(self) -> int:
+        """One of each gang."""
+        return self.pods * 2 // 5 // _GANG
+
+    def fill(self, cluster: Cluster) -> None:
+        """Create all of it; PodGroups must be served."""
+        for number in range(_NAMESPACES):
+            cluster.create(_object("v1", "Namespace", f"team-{number}"))
+        _each(partial(_write, cluster), (_account(number) for number in range(_NAMESPACES)))
+        _each(partial(_write, cluster), self.all_nodes())
+        _each(partial(_write, cluster), (_pod_group(number) for number in range(self.pod_groups)))
+        _each(partial(_write, cluster), self.all_pods())
+
+    def all_nodes(self) -> Iterator[Object]:
+        """The nodes, all ready and full."""
+        return (_node(number, -(-self.pods // self.nodes)) for number in range(self.nodes))
+
+    def all_pods(self) -> Iterator[Object]:
+        """The pods, members of gangs first; those of the first gangs have no node yet."""
+        members = self.pod_groups * _GANG
+        for number in range(self.pods):
+            node = f"crowd-{number % self.nodes}"
+            if number >= members:
+                owner = f"service-{number // 10}"
+                pod = _pod(f"{owner}-5d9f-{number}", (number // 10) % _NAMESPACES, node, f"{owner}-5d9f", "ReplicaSet")
+                pod["metadata"]["labels"] |= {"pod-template-hash": "5d9f"}
+            else:
+                gang = number // _GANG
+                waits = gang < _WAITING
+                pod = _pod(f"gang-{gang}-{number}", gang % _NAMESPACES, "" if waits else node, f"gang-{gang}", "TFJob")
+                pod["metadata"]["annotations"] |= {"scheduling.k8s.io/group-name": f"gang-{gang}"}
+                pod["spec"]["schedulerName"] = "volcano"
+                pod["status"] = _unscheduled() if waits else pod["status"]
+            yield pod
 
 
 def _each(write: Callable[[Object], None], objects: Iterable[Object]) -> None:
+    left = iter(objects)
     with ThreadPoolExecutor(_THREADS) as pool:
-        for _ in pool.map(write, objects):
-            pass
+        while some := list(islice(left, 1000)):
+            list(pool.map(write, some))
 
 
 def _write(cluster: Cluster, obj: Object) -> None:
@@ -55,9 +91,9 @@ def _account(number: int) -> Object:
     return _object("v1", "ServiceAccount", "workers", f"team-{number}")
 
 
-def _node(number: int) -> Object:
+def _node(number: int, pods: int) -> Object:
     name = f"crowd-{number}"
-    room = {"cpu": "64", "memory": "256Gi", "pods": str(PODS // NODES), "ephemeral-storage": "500Gi"}
+    room = {"cpu": "64", "memory": "256Gi", "pods": str(pods), "ephemeral-storage": "500Gi"}
     kinds = (("MemoryPressure", "False"), ("DiskPressure", "False"), ("PIDPressure", "False"), ("Ready", "True"))
     conditions = [
         {
@@ -89,30 +125,6 @@ def _pod_group(number: int) -> Object:
         spec={"minMember": _GANG, "queue": "default"},
         status={"phase": phase, "running": 0 if number < _WAITING else _GANG},
     )
-
-
-def nodes(count: int) -> Iterator[Object]:
-    """So many nodes, all ready and full."""
-    return (_node(number) for number in range(count))
-
-
-def pods() -> Iterator[Object]:
-    """All pods, the members of gangs first; those of the first gangs have no node yet."""
-    members = POD_GROUPS * _GANG
-    for number in range(PODS):
-        node = f"crowd-{number % NODES}"
-        if number >= members:
-            owner = f"service-{number // 10}"
-            pod = _pod(f"{owner}-5d9f-{number}", (number // 10) % _NAMESPACES, node, f"{owner}-5d9f", "ReplicaSet")
-            pod["metadata"]["labels"] |= {"pod-template-hash": "5d9f"}
-        else:
-            gang = number // _GANG
-            waits = gang < _WAITING
-            pod = _pod(f"gang-{gang}-{number}", gang % _NAMESPACES, "" if waits else node, f"gang-{gang}", "TFJob")
-            pod["metadata"]["annotations"] |= {"scheduling.k8s.io/group-name": f"gang-{gang}"}
-            pod["spec"]["schedulerName"] = "volcano"
-            pod["status"] = _unscheduled() if waits else pod["status"]
-        yield pod
 
 
 def _pod(name: str, namespace: int, node: str, owner: str, kind: str) -> Object:

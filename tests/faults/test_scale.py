@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
@@ -12,14 +11,15 @@ import pytest
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object
-from tests.bench import crowd
+from tests.bench.crowd import Crowd
 from tests.faults.kit import said_by
 from tests.faults.proxy import Asked, Fault, proxied
 from tests.integration.breaking import bad, judge
 
 pytestmark = pytest.mark.cluster
 
-NODES, MOST_MIB, MOST_SECONDS, MOST_ITEMS = 500, 300, 60, 1000
+CROWD = Crowd(nodes=500)
+MOST_MIB, MOST_SECONDS, MOST_ITEMS = 300, 60, 1000
 SINCE = "2026-01-01T00:00:00Z"
 
 
@@ -31,25 +31,18 @@ def test_a_server_with_an_address_of_ipv6_is_judged(kubeconfig: Path, tmp_path: 
         assert proxy.asked
 
 
-class Crowd:
+class Lists:
     """Lists of a large cluster in pages, as an API server gives them."""
 
     def __init__(self, version: str) -> None:
         self.version = version
         self.pages: list[int] = []
         self.lists: dict[str, list[Object]] = {"/api/v1/nodes": [], "/api/v1/pods": []}
-        made_up = {"/api/v1/nodes": crowd.nodes(NODES), "/api/v1/pods": self._on_nodes(crowd.pods())}
+        made_up = {"/api/v1/nodes": CROWD.all_nodes(), "/api/v1/pods": CROWD.all_pods()}
         for path, items in made_up.items():
             for number, item in enumerate(items):
                 item["metadata"] |= {"uid": f"{path}-{number}", "creationTimestamp": SINCE, "resourceVersion": "1"}
                 self.lists[path].append(item)
-
-    @staticmethod
-    def _on_nodes(pods: Iterator[Object]) -> Iterator[Object]:
-        for number, pod in enumerate(pods):
-            if "nodeName" in pod["spec"]:
-                pod["spec"]["nodeName"] = f"crowd-{number % NODES}"
-            yield pod
 
     def plan(self, asked: Asked) -> Fault | None:
         """A page of a list of these; everything else is the real server's."""
@@ -72,7 +65,7 @@ class Crowd:
 def test_ten_thousand_pods_are_judged_in_a_minute_and_little_memory(
     kubeconfig: Path, cluster: Cluster, tmp_path: Path
 ) -> None:
-    large = Crowd(cluster.list("v1", "Namespace").resource_version)
+    large = Lists(cluster.list("v1", "Namespace").resource_version)
     with proxied(kubeconfig, tmp_path) as (proxy, _):
         proxy.plan = large.plan
         place = tmp_path / "through-the-proxy.json"
@@ -80,5 +73,5 @@ def test_ten_thousand_pods_are_judged_in_a_minute_and_little_memory(
     facts = json.loads(done.stdout)
     assert facts["peak_mib"] < MOST_MIB
     assert facts["seconds"] < MOST_SECONDS
-    assert sum(large.pages) >= NODES + crowd.PODS
+    assert sum(large.pages) >= CROWD.nodes + CROWD.pods
     assert max(large.pages) <= MOST_ITEMS
