@@ -103,7 +103,8 @@ def test_a_container_that_is_about_to_be_restarted_shows_its_exit_code() -> None
     notes = {pod["metadata"]["uid"]: PodNotes((), "no data")}
     (found,) = explained(job, group(job, 1, phase="Running"), pod, notes=notes).findings
     assert (found.reason, found.details) == ("ContainerFails", ("no data",))
-    assert "container c ends with exit code 3 (2 restarts)" in found.problem.found
+    for word in ("container c ", "exit code 3", "2 restarts"):
+        assert word in found.problem.found
     assert found.commands == ("kubectl -n team-a logs mnist-worker-0 -c c",)
 
 

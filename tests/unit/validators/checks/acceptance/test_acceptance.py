@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from kubeflow_volcano.catalog import read
@@ -33,13 +35,14 @@ def judged(*attempts: Attempt, failure: tuple[str, str] | None = None, chosen: b
 def test_what_runs_or_has_completed_passes_and_says_after_how_long() -> None:
     outcome = judged(attempt(), attempt(State.COMPLETED))
     assert outcome.status is Status.PASS
-    assert "2 examples reached the goal: jobs/tfjob running after 12 s, jobs/tfjob completed" in outcome.message
+    for word in ("2 examples", "jobs/tfjob running after 12 s", "jobs/tfjob completed"):
+        assert word in outcome.message
     assert JOB in outcome.objects
     assert "simulated" not in outcome.message
 
 
 def test_a_pass_says_how_many_pods_were_simulated() -> None:
-    assert "7 of their pods were simulated: no container ran in them." in judged(attempt(simulated=7)).message
+    assert "7 of their pods" in judged(attempt(simulated=7)).message
 
 
 def test_what_failed_fails_with_what_its_pods_wait_for() -> None:
@@ -51,8 +54,8 @@ def test_what_failed_fails_with_what_its_pods_wait_for() -> None:
 def test_what_did_not_start_in_time_fails_and_says_so() -> None:
     outcome = judged(attempt(State.PENDING, reached=False, waiting="p has no node: full"))
     assert (outcome.status, outcome.reason) == (Status.FAIL, "ExampleNotReached")
-    assert "was pending after 12 s" in outcome.message
-    assert "p has no node: full" in outcome.message
+    for word in ("pending after 12 s", "p has no node", ": full"):
+        assert word in outcome.message
     assert "300 s" in outcome.expected
 
 
@@ -61,7 +64,7 @@ def test_what_was_left_out_is_no_failure() -> None:
     assert judged(absent).status is Status.SKIP
     outcome = judged(attempt(), absent)
     assert outcome.status is Status.PASS
-    assert "Left out: jobs/jaxjob: the cluster serves no JAXJob" in outcome.message
+    assert re.search("jobs/jaxjob: .*JAXJob", outcome.message)
 
 
 def test_a_component_that_is_not_chosen_is_skipped() -> None:

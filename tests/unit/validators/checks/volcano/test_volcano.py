@@ -135,7 +135,7 @@ def test_a_capability_that_no_plugin_reads_bars_nothing() -> None:
 def test_a_queue_without_gpus_is_a_warning_that_keeps_no_proof_from_running() -> None:
     outcome = volcano.queue_open(with_volcano(queue(capability={"cpu": "8", "nvidia.com/gpu": "0"})))
     assert (outcome.status, outcome.reason) == (Status.WARN, "NoCapability")
-    assert "nvidia.com/gpu of queue default" in outcome.message
+    assert "nvidia.com/gpu of queue" in outcome.message
     healed = json_patched(outcome.changes[0], queue(capability={"cpu": "8", "nvidia.com/gpu": "0"}))
     assert healed["spec"]["capability"] == {"cpu": "8"}
 
@@ -380,7 +380,7 @@ def test_a_needed_plugin_that_is_misspelt_is_named_with_the_word_that_is_meant(
 def test_a_plugin_that_is_there_already_is_not_what_an_unknown_one_means() -> None:
     outcome = judged(volcano.gang_plugin, configured(GOOD.replace("priority", "gnag")))
     assert outcome.status is Status.WARN
-    assert "Did you mean gang?" not in outcome.message
+    assert "gang?" not in outcome.message
 
 
 def known_of(version: str, config: Object) -> Facts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -135,14 +136,14 @@ def test_an_autoscaler_of_simulated_pods_is_not_held_against_the_cluster() -> No
     simulated = pod("kubeflow/a", metadata={"labels": {"rehearsal.kubeflow-volcano.io/simulated": "true"}})
     outcome = judged(warned("HorizontalPodAutoscaler", reason="FailedGetResourceMetric"), simulated)
     assert outcome.status is Status.PASS
-    assert "1 are about autoscalers of simulated pods" in outcome.message
+    assert re.search("1 .*autoscalers of simulated", outcome.message)
 
 
 def test_events_about_users_jobs_are_not_held_against_the_release() -> None:
     about = Ref("kubeflow.org/v1", "PaddleJob", "kubeflow", "gone")
     outcome = judged(Warned(about, "", "PaddleJobFailed", "it failed", 1, NOW - 5))
     assert outcome.status is Status.PASS
-    assert "1 are about users' jobs" in outcome.message
+    assert re.search("1 .*users' jobs", outcome.message)
 
 
 def test_events_about_endpoints_are_history_when_the_service_is_backed() -> None:

@@ -25,7 +25,7 @@ def test_a_quota_without_room_for_the_whole_job_is_told_with_numbers() -> None:
     job = tfjob(workers=4)
     answer = explained(job, group(job, 4), quota({"requests.cpu": "5"}, {"requests.cpu": "2"}))
     assert reasons(answer) == ["QuotaTooSmall"]
-    assert "requests.cpu: 4 more needed, 2 of 5 used" in answer.findings[0].problem.found
+    assert "requests.cpu: 4 more needed, 2 of 5" in answer.findings[0].problem.found
     assert reasons(explained(job, group(job, 4), quota({"requests.cpu": "6"}, {"requests.cpu": "2"}))) == [
         "Unexplained"
     ]
@@ -70,7 +70,8 @@ def test_a_quota_wants_to_hear_of_what_it_limits() -> None:
 def test_a_quota_that_is_too_small_for_ever_asks_for_less() -> None:
     job = tfjob(workers=4)
     answer = explained(job, group(job, 4), quota({"cpu": "3"}, {"cpu": "0"}))
-    assert answer.findings[0].problem.todo == "request less cpu, or raise the quota."
+    assert "less cpu" in answer.findings[0].problem.todo
+    assert "wait" not in answer.findings[0].problem.todo
 
 
 def test_who_holds_a_quota_is_told_and_that_waiting_helps_nobody_where_the_holder_waits_itself() -> None:
@@ -82,17 +83,19 @@ def test_who_holds_a_quota_is_told_and_that_waiting_helps_nobody_where_the_holde
         return explained(job, group(job, 2), own, group(other, 1), holder, full).findings[0]
 
     (first, *_) = told(member(other, cpu="2")).details
-    assert first == "Pod wide-worker-0 of TFJob wide holds 2 requests.cpu and has no node"
-    assert told(member(other, cpu="2")).problem.todo.startswith("delete what holds it and waits for a node itself")
-    assert told(member(other, cpu="2", on="n1")).problem.todo == "wait until other pods end, or raise the quota."
+    assert first.startswith("Pod wide-worker-0 of TFJob wide ")
+    assert "2 requests.cpu" in first
+    assert first.endswith("no node")
+    assert told(member(other, cpu="2")).problem.todo.startswith("delete ")
+    assert told(member(other, cpu="2", on="n1")).problem.todo.startswith("wait ")
 
 
 def test_a_quota_that_the_gang_itself_fills_is_never_enough() -> None:
     job = tfjob(workers=2)
     full = quota({"requests.cpu": "1"}, {"requests.cpu": "1"})
-    assert explained(job, group(job, 2), member(job, 0), full).findings[0].problem.todo == (
-        "request less requests.cpu, or raise the quota."
-    )
+    todo = explained(job, group(job, 2), member(job, 0), full).findings[0].problem.todo
+    assert "less requests.cpu" in todo
+    assert "wait" not in todo
 
 
 @pytest.mark.parametrize(
@@ -154,7 +157,7 @@ def test_the_operator_s_words_about_an_mpijob_s_pods_are_in_the_event_of_its_fai
     said = event(job, "MPIJobFailed", "worker pod created failed: violates PodSecurity level")
     answer = explained(job, group(job, phase="Inqueue"), wordless, said)
     assert reasons(answer) == ["PodSecurity"]
-    assert "the API server refused to create a pod: worker pod created failed" in answer.findings[0].problem.found
+    assert "worker pod created failed" in answer.findings[0].problem.found  # the operator's own words
 
 
 def test_a_refusal_is_history_once_the_pods_are_there() -> None:

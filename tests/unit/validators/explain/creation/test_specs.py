@@ -25,12 +25,12 @@ def test_what_the_operator_refuses_is_told_and_not_called_a_missing_podgroup() -
     said = event(job, "MPIJobFailedValidation", "MPIReplicaSpec is not valid: Master ReplicaSpec must be present")
     (found,) = explained(job, said).findings
     assert found.reason == "SpecInvalid"
-    assert found.problem.todo == "recreate the job with a Launcher."
+    assert "Launcher" in found.problem.todo
     whole = mpijob("Launcher", "Worker")
     assert reasons(explained(whole, group(whole, 2, phase="Running"), said)) == ["Unexplained"]
     other = tfjob()
     (found,) = explained(other, event(other, "TFJobFailedValidation", "image is undefined")).findings
-    assert found.problem.todo == "recreate the job with a corrected spec."
+    assert "Launcher" not in found.problem.todo
 
 
 def test_a_job_without_replicas_runs_nothing_whatever_its_state_says() -> None:
@@ -91,4 +91,4 @@ def test_no_room_is_judged_for_pods_that_admission_was_not_seen_to_change() -> N
 def test_who_may_not_make_dry_runs_is_told_so() -> None:
     why = Unread("Forbidden", "you may not create pods in team-a.", "grant it.")
     answer = explained(tfjob(), group(tfjob(), 2), unread={ADMISSION.name: why})
-    assert [item.message for item in answer.unread] == ["you may not create pods in team-a."]
+    assert answer.unread == (why,)

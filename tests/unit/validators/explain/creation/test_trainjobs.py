@@ -133,7 +133,8 @@ def test_jobset_s_controller_that_may_not_make_jobs_is_why_there_are_no_pods() -
     jobs = jobset(job)
     answer = told(job, wired, jobs[0], group(job, 2, phase="Inqueue"), jobset={"create jobs.batch": False})
     assert reasons(answer) == ["ControllerMayNot"]
-    assert "jobset-controller-manager, may not create jobs.batch" in answer.findings[0].problem.found
+    for word in ("jobset-controller-manager", "create jobs.batch"):
+        assert word in answer.findings[0].problem.found
 
 
 def in_steps(objects: list[Object]) -> list[Object]:
@@ -162,11 +163,10 @@ def test_a_gang_of_steps_waits_for_itself() -> None:
     answer = told(job, *wired, *jobs, group(job, 3, phase="Inqueue"), fetcher(jobs))
     assert reasons(answer) == ["GangWaitsForItself"]
     found = answer.findings[0].problem
-    assert (
-        "needs 3 pods together, but JobSet creates those of node only when earlier jobs are ready or have ended"
-        in found.found
-    )
-    assert "remove podGroupPolicy and schedulerName from the runtime" in found.todo
+    assert "3 pods" in found.found
+    assert "of node " in found.found, "the step that comes later"
+    assert "podGroupPolicy" in found.todo
+    assert "schedulerName" in found.todo
 
 
 def test_a_job_of_steps_without_a_gang_has_started_with_its_first_step() -> None:
@@ -200,10 +200,7 @@ def test_what_trainer_was_refused_is_the_cause_of_what_is_missing() -> None:
     said = event(job, "TrainJobResourcesCreationFailed", text)
     answer = told(job, wired, said, hooks("policy.example"))
     assert reasons(answer) == ["WebhookRefused"]
-    assert (
-        "0 of 2 pods exist; the API server refused to create an object that creates them"
-        in answer.findings[0].problem.found
-    )
+    assert "0 of 2" in answer.findings[0].problem.found
     assert reasons(told(job, said)) == ["RuntimeMissing"]
     jobs = jobset(job)
     around = [*jobs, group(job, 2, phase="Inqueue"), said, hooks("policy.example")]
@@ -234,7 +231,7 @@ def test_resources_that_trainer_leaves_out_of_the_podgroup_count_with_the_pods()
     asked = group(job, 2, phase="Inqueue", cpu="200m")
     answer = told(job, wired, *jobs, asked, small, *pods(jobs, "volcano"))
     assert reasons(answer) == ["OverCapability"]
-    assert "the gang requests 2, 0 of 1 in use" in answer.findings[0].problem.found
+    assert "requests 2, 0 of 1" in answer.findings[0].problem.found
 
 
 def test_what_a_train_job_asks_for_is_named_in_its_own_fields() -> None:

@@ -81,11 +81,9 @@ def test_a_webhook_on_pods_without_a_backend_is_told_before_anybody_has_tried() 
     answer = explained(job, group(job, phase="Inqueue"), hook(), *backend(ready=False))
     assert reasons(answer) == ["WebhookUnanswered"]
     found = answer.findings[0]
-    assert found.problem.found == (
-        "each Pod of the job is sent to webhook mutatepod.volcano.sh, which calls Service "
-        f"{SYSTEM}/{BACKEND}, which has no ready endpoint: no Pod is created until the webhook answers."
-    )
-    assert found.problem.todo == "see why its pods are not ready."
+    for word in ("each Pod ", "mutatepod.volcano.sh", f"{SYSTEM}/{BACKEND}", "no ready endpoint"):
+        assert word in found.problem.found
+    assert "pods" in found.problem.todo
     assert found.commands == (f"kubectl -n {SYSTEM} get pods,endpoints",)
 
 
@@ -93,8 +91,8 @@ def test_a_service_that_is_gone_is_told_as_such() -> None:
     job = tfjob()
     answer = explained(job, group(job, phase="Inqueue"), hook())
     assert reasons(answer) == ["WebhookUnanswered"]
-    assert "which does not exist" in answer.findings[0].problem.found
-    assert "delete the webhook configuration" in answer.findings[0].problem.todo
+    assert "not exist" in answer.findings[0].problem.found
+    assert "delete the webhook" in answer.findings[0].problem.todo
 
 
 @pytest.mark.parametrize(
@@ -127,14 +125,15 @@ def test_labels_of_operators_are_known_before_the_pods_are() -> None:
 def test_conditions_that_nobody_can_evaluate_here_are_told() -> None:
     job = tfjob()
     answer = explained(job, group(job, phase="Inqueue"), hook(matchConditions=[{"name": "a", "expression": "true"}]))
-    assert "(unless its matchConditions exclude it)" in answer.findings[0].problem.found
+    assert "matchConditions" in answer.findings[0].problem.found
 
 
 def test_a_webhook_on_podgroups_is_why_there_is_none() -> None:
     of_groups = hook("mutatepodgroup.volcano.sh", "podgroups", "scheduling.volcano.sh")
     answer = explained(tfjob(), of_groups, *backend(ready=False))
     assert reasons(answer) == ["WebhookUnanswered"]
-    assert answer.findings[0].problem.found.startswith("each PodGroup of the job is sent to webhook mutatepodgroup")
+    for word in ("each PodGroup ", "mutatepodgroup.volcano.sh"):
+        assert word in answer.findings[0].problem.found
     both = explained(tfjob(), of_groups, hook(), *backend(ready=False))
     assert reasons(both) == ["WebhookUnanswered", "WebhookUnanswered"]
     assert "each Pod of" in both.findings[1].problem.found
@@ -153,14 +152,14 @@ def test_a_webhook_that_answers_again_leaves_the_pause_of_the_controller() -> No
     said["lastTimestamp"] = instant(120)
     healed = explained(job, group(job, phase="Inqueue"), said, hook(), *backend())
     assert reasons(healed) == ["NotTriedAgain"]
-    assert "Since then webhook mutatepod.volcano.sh has a ready endpoint." in healed.findings[0].problem.found
+    assert "mutatepod.volcano.sh has a ready" in healed.findings[0].problem.found
     (command,) = healed.findings[0].changes
     assert command.startswith(f"kubectl -n {SPACE} annotate tfjob.kubeflow.org mnist --overwrite kfv.io/look-again=")
     said["lastTimestamp"] = instant(3)
     assert reasons(explained(job, group(job, phase="Inqueue"), said, hook(), *backend())) == ["WebhookUnanswered"]
     gone = explained(job, group(job, phase="Inqueue"), said)
     assert reasons(gone) == ["NotTriedAgain"]
-    assert "webhook mutatepod.volcano.sh was deleted" in gone.findings[0].problem.found
+    assert "mutatepod.volcano.sh was deleted" in gone.findings[0].problem.found
 
 
 def test_an_operator_that_may_not_make_podgroups_is_why_there_is_none() -> None:
@@ -170,10 +169,8 @@ def test_an_operator_that_may_not_make_podgroups_is_why_there_is_none() -> None:
     answer = explained(tfjob(), operator, access={"training-operator": denied})
     assert reasons(answer) == ["ControllerMayNot"]
     account = "system:serviceaccount:kubeflow:training-operator"
-    assert answer.findings[0].problem.found == (
-        f"{account}, the account of Deployment kubeflow/training-operator, may not create "
-        f"podgroups.scheduling.volcano.sh in namespace {SPACE}."
-    )
+    for word in (account, "Deployment kubeflow/training-operator", "podgroups.scheduling.volcano.sh", f" {SPACE}."):
+        assert word in answer.findings[0].problem.found
     assert answer.findings[0].commands == (
         f"kubectl -n {SPACE} auth can-i create podgroups.scheduling.volcano.sh --as {account}",
     )

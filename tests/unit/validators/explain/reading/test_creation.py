@@ -53,7 +53,7 @@ def test_a_dry_run_without_an_answer_is_told(api: Any, monkeypatch: pytest.Monke
     assert found.job == before.job
     why = found.facts.unread[ADMISSION.name]
     assert why.reason == "Unreachable"
-    assert why.message.startswith("pods after admission could not be read: ")
+    assert why.message.startswith("pods after admission ")
 
 
 def test_a_caller_who_may_not_create_pods_is_told_what_to_grant(api: Any) -> None:
@@ -64,4 +64,5 @@ def test_a_caller_who_may_not_create_pods_is_told_what_to_grant(api: Any) -> Non
     )
     api.on("POST", pods(space), api.status(403, "Forbidden", text))
     why = creation.with_admission(api.connect(), before).facts.unread[ADMISSION.name]
-    assert (why.reason, why.message) == ("Forbidden", f"you may not create pods in {space}.")
+    assert why.reason == "Forbidden"
+    assert f"create pods in {space}" in why.message

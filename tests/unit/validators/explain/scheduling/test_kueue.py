@@ -210,7 +210,7 @@ def test_a_suspended_job_that_is_not_kueue_s(discovered: Mapping[str, frozenset[
 def test_a_job_that_waits_for_a_kueue_that_is_not_there() -> None:
     found = answer(job(), discovered=UNSERVED)
     assert reasons(found) == ["Suspended"]
-    assert "LocalQueue people of Kueue" in found.findings[0].problem.found
+    assert "LocalQueue people" in found.findings[0].problem.found
 
 
 def test_volcano_and_kueue_on_one_job() -> None:

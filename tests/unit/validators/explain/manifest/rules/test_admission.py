@@ -80,4 +80,4 @@ def test_a_refusal_is_not_told_beside_the_flaws_that_it_names(manifest: Object, 
 def test_a_refusal_of_several_lines_is_one_sentence() -> None:
     known: dict[Any, Any] = {OBJECTS: {PLACE: Answer("denied", "w", "1 error:\n\t* no such policy\n\n;")}}
     (found,) = findings(tfjob(), known=known)
-    assert found.problem.found.endswith("refused it: 1 error: * no such policy.")
+    assert found.problem.found.endswith("1 error: * no such policy.")  # the webhook's own words

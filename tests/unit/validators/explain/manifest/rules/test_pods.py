@@ -48,7 +48,7 @@ def test_what_is_not_to_end_may_have_a_proxy() -> None:
 def test_without_a_cluster_injection_by_the_namespace_is_not_judged() -> None:
     answer = judged(tfjob(), offline=True)
     assert not answer.warned
-    assert "the namespace injects sidecars" in answer.unread[0].message
+    assert "injects sidecars" in answer.unread[0].message
     decided = judged(tfjob(marked("labels", "true")), space(), offline=True)
     assert [item.reason for item in decided.manifests[0].findings] == ["SidecarInjected"]
 

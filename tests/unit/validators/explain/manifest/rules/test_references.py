@@ -17,9 +17,10 @@ CLASS = made("scheduling.k8s.io/v1", "PriorityClass", "high", namespace="")
 def test_a_kind_that_is_not_served_is_named_with_the_version_that_is() -> None:
     (found,) = findings(made("batch/v1beta1", "CronJob", "c", spec={"jobTemplate": {}}))
     assert found.reason == "KindNotServed"
-    assert "it serves CronJob in batch/v1" in found.problem.found
+    assert "CronJob in batch/v1" in found.problem.found
     (other,) = findings(made("kubeflow.org/v1", "TFJobs", "t"))
-    assert "group kubeflow.org has no TFJobs. Did you mean TFJob?" in other.problem.found
+    for word in ("kubeflow.org", "TFJobs", "mean TFJob?"):
+        assert word in other.problem.found
     assert reasons(tfjob()) == []
 
 
@@ -68,7 +69,7 @@ def test_what_may_not_be_read_is_told_and_not_called_missing() -> None:
     denied: dict[str, Any] = {"queues.scheduling.volcano.sh": Unread("Forbidden", "you may not list queues.", "ask.")}
     answer = judged(tfjob(policy={"queue": "gold"}), unread=denied)
     assert not answer.warned
-    assert [item.message for item in answer.unread] == ["you may not list queues."]
+    assert list(answer.unread) == [*denied.values()]
 
 
 def test_pods_that_volcano_schedules_without_a_job_name_their_queue_themselves() -> None:
