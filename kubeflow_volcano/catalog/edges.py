@@ -82,16 +82,6 @@ def path_between(origin: str, target: str) -> tuple[str, ...]:
     return ways.get(target, ())
 
 
-def steps_of(component: str, origin: str, target: str) -> tuple[Step, ...]:
-    """What an upgrade of a component with entries of its own brings, such as one of Volcano.
-
-    Raises:
-        InvalidInput: the catalog lacks one of the versions.
-    """
-    old, new = read.load_component(component, origin), read.load_component(component, target)
-    return tuple(steps_between({component: old}, {component: new}))
-
-
 def steps_between(old: Mapping[str, Component], new: Mapping[str, Component]) -> Iterator[Step]:
     """What follows from the entries of two versions, by name of their components, for components of both."""
     for found in changes(old.values(), new.values()):

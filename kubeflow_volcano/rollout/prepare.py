@@ -45,7 +45,7 @@ from kubeflow_volcano.rollout.state.inventory import read_inventory
 from kubeflow_volcano.rollout.state.store import NAMESPACE
 from kubeflow_volcano.rollout.storage import default_class as storage
 from kubeflow_volcano.rollout.storage.static_volumes import static_volumes
-from kubeflow_volcano.rollout.versions.installed import installed_versions, remains
+from kubeflow_volcano.rollout.versions.installed import installed_versions, operator_version, remains
 from kubeflow_volcano.rollout.versions.judge import require_upgrade
 
 Parts = Mapping[str, tuple[Object, ...]]
@@ -87,7 +87,12 @@ def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, 
             require_kubernetes(settings, cluster.version["gitVersion"])
         with collecting(problems):
             for line in require_upgrade(
-                settings, scope, installed_versions(cluster), remaining=remains(cluster), check=check
+                settings,
+                scope,
+                installed_versions(cluster),
+                remaining=remains(cluster),
+                operator=operator_version(cluster),
+                check=check,
             ):
                 progress(f"note: {line}")
         with collecting(problems):

@@ -11,7 +11,7 @@ from kubeflow_volcano.apply.crds.change import change_of
 from kubeflow_volcano.apply.graph import CRD_KIND
 from kubeflow_volcano.apply.problems import refusal
 from kubeflow_volcano.apply.result import Action, ApplyResult
-from kubeflow_volcano.catalog.operator import COMPONENT, DEPLOYMENT, version_of_image
+from kubeflow_volcano.catalog.operator import COMPONENT, DEPLOYMENT
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
@@ -26,7 +26,7 @@ from kubeflow_volcano.rollout.scope import scope_of
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.state.ledger import has_ended_well
 from kubeflow_volcano.rollout.upgrade.listable import unlistable
-from kubeflow_volcano.rollout.versions.installed import installed_versions, own_version, remains
+from kubeflow_volcano.rollout.versions.installed import installed_versions, operator_version, own_version, remains
 from kubeflow_volcano.rollout.versions.judge import require_upgrade
 from kubeflow_volcano.text import few
 
@@ -61,7 +61,8 @@ def foretell(cluster: Cluster, settings: Settings, *, check: bool, progress: Pro
         if unlisted := unlistable(cluster):
             raise InvalidInput(unlisted)
         scope = scope_of(settings)
-        steps = require_upgrade(settings, scope, installed, remaining=remaining, check=check)
+        version = operator_version(cluster)
+        steps = require_upgrade(settings, scope, installed, remaining=remaining, operator=version, check=check)
         running = running_jobs(cluster)
         prepared = prepare(cluster, settings, scope, check=True, progress=progress)
         result = carry_out(cluster, prepared, check=True, progress=progress, texts=False)
@@ -84,7 +85,7 @@ def foretell(cluster: Cluster, settings: Settings, *, check: bool, progress: Pro
         "kubernetes": cluster.version["gitVersion"],
         "release": settings.release.version,
         "state": "planned",
-        "versions": [*_versions(settings, installed, operator)],
+        "versions": [*_versions(settings, installed, version)],
         "steps": [*steps],
         "running": [str(ref) for ref in running],
         "crds": crds,
@@ -142,16 +143,16 @@ def _outcome(result: ApplyResult) -> dict[str, Any]:
     }
 
 
-def _versions(settings: Settings, installed: Mapping[str, str], operator: Object | None) -> Iterator[dict[str, str]]:
+def _versions(settings: Settings, installed: Mapping[str, str], operator: str) -> Iterator[dict[str, str]]:
     """Each component with its installed and its wanted version, its own ones; empty where it has none.
 
-    The image of the training operator on the cluster outranks the record, which has the release of its roll-out.
+    The version of the `operator` that runs outranks the record, which has the release of its roll-out.
     """
     wanted = {part.name: part.version for part in settings.components}
     for name in sorted({*installed, *wanted}):
         now = own_version(name, installed[name]) if name in installed else ""
-        if now and name == COMPONENT and operator:
-            now = version_of_image(_operator_container(operator).get("image", "")) or now
+        if now and name == COMPONENT:
+            now = operator or now
         yield {"component": name, "installed": now, "wanted": wanted.get(name, "")}
 
 
@@ -190,11 +191,6 @@ def _new_images(cluster: Cluster, prepared: Prepared) -> list[str]:
             if used.isdisjoint((use.final, use.original, *use.written))
         }
     )
-
-
-def _operator_container(deployment: Object) -> Object:
-    containers: list[Object] = deployment["spec"]["template"]["spec"]["containers"]
-    return next((item for item in containers if item["name"] == COMPONENT), {})
 
 
 def _arguments_now(settings: Settings, operator: Object | None) -> Sequence[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kubeflow_volcano.catalog.operator import DEPLOYMENT, version_of_image
 from kubeflow_volcano.catalog.read import INDEPENDENT, load_release
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.applied_objects import GUARDED_KINDS
@@ -33,6 +34,17 @@ def installed_versions(cluster: Cluster) -> Mapping[str, str]:
         name: version or ("" if name in INDEPENDENT else releases.get(name, "")) for name, version in versions.items()
     }
     return {name: version for name, version in known.items() if version}
+
+
+def operator_version(cluster: Cluster) -> str:
+    """The version of the training operator that runs, by its image; empty where there is none, or none that is known.
+
+    Raises:
+        ApiError: it cannot be read.
+    """
+    operator = cluster.get(DEPLOYMENT)
+    containers = operator["spec"]["template"]["spec"]["containers"] if operator else ()
+    return next(filter(None, (version_of_image(item.get("image", "")) for item in containers)), "") or ""
 
 
 def remains(cluster: Cluster) -> Mapping[str, tuple[Ref, ...]]:

@@ -6,9 +6,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from kubeflow_volcano.catalog import read
-from kubeflow_volcano.catalog.edges import Edge, Step, edge_between, path_between, steps_of
+from kubeflow_volcano.catalog.edges import Edge, Step, edge_between, path_between, steps_between
 from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.catalog.model import version_key
+from kubeflow_volcano.catalog.operator import COMPONENT
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.scope import Scope
@@ -24,12 +25,14 @@ def require_upgrade(
     installed: Mapping[str, str],
     *,
     remaining: Mapping[str, Collection[Ref]] = MappingProxyType({}),
+    operator: str = "",
     check: bool = False,
 ) -> tuple[str, ...]:
     """Check that the run is an installation or an upgrade in one step; returns what the upgrade brings, for people.
 
     `installed` has the version of each component on the cluster, `remaining` the objects of those of which an
-    uninstallation left no more. Check mode describes what has to be confirmed.
+    uninstallation left no more. `operator` is the version of the training operator that runs: a release is recorded for
+    it, and `training_operator_version` changes it within one. Check mode describes what has to be confirmed.
 
     Raises:
         InvalidInput: a version goes back, a step between is left out, or a step by hand is not confirmed.
@@ -45,13 +48,16 @@ def require_upgrade(
             continue
         present = {name for name, version in installed.items() if version == origin}
         for step in steps_for(edge, present, settings):
+            if operator and step.component == COMPONENT and step not in edge.judged:
+                continue  # those of the version that runs follow below
             if step.confirm and step.id not in settings.upgrade_confirmed and not check:
                 problems.append(_unconfirmed(edge, step))
             else:
                 notes.append(f"upgrade from {origin} to {edge.target}: {describe_step(step, prunes=settings.prune)}")
     if problems:
         raise InvalidInput(problems)
-    return (*notes, *_own_notes(settings, scope, installed))
+    own = {name: version for name, version in installed.items() if name in read.INDEPENDENT}
+    return (*notes, *_own_notes(settings, scope, own | {COMPONENT: operator}))
 
 
 def steps_for(edge: Edge, present: Collection[str], settings: Settings) -> Iterator[Step]:
@@ -123,16 +129,16 @@ def _volcano_problems(settings: Settings, scope: Scope, installed: Mapping[str, 
         )
 
 
-def _own_notes(settings: Settings, scope: Scope, installed: Mapping[str, str]) -> Iterator[str]:
-    """What upgrades of components with entries of their own bring, by these entries."""
-    for part in scope.parts:
-        present = installed.get(part.name)
-        if part.name not in read.INDEPENDENT or present in {None, "", part.version}:
+def _own_notes(settings: Settings, scope: Scope, versions: Mapping[str, str]) -> Iterator[str]:
+    """What upgrades of components with entries of their own bring, by these entries; `versions` run now."""
+    for part in scope.components:
+        present = versions.get(part.name)
+        if not present or present == part.version:
             continue
         upgrade = f"upgrade of {part.title} from {present} to {part.version}"
         yield upgrade
         if present not in read.versions_of(part.name):
             yield f"{upgrade}: no entry of the catalog describes {present}, so that what changes is not known"
             continue
-        for step in steps_of(part.name, present, part.version):
+        for step in steps_between({part.name: read.load_component(part.name, present)}, {part.name: part}):
             yield f"{upgrade}: {describe_step(step, prunes=settings.prune)}"

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from kubeflow_volcano.catalog import read
-from kubeflow_volcano.catalog.edges import edge_between, edges, path_between, steps_of
+from kubeflow_volcano.catalog.edges import edge_between, edges, path_between, steps_between
 from kubeflow_volcano.catalog.model import version_key
 from tests.places import ROOT
 
@@ -89,12 +89,16 @@ def test_selectors_change_on_no_other_edge() -> None:
         ("volcano", "1.8.2", "1.10.0", set()),
         ("local-path", "0.0.20", "0.0.37", set()),
         ("scheduler-plugins", "0.29.7", "0.34.7", set()),
+        ("training-operator", "1.8.1", "1.9.2", {"kinds"}),
+        ("training-operator", "1.7.0", "1.8.1", {"validates"}),
+        ("training-operator", "1.9.2", "1.9.3", set()),
     ],
 )
 def test_the_steps_of_components_with_entries_of_their_own(
     component: str, origin: str, target: str, found: set[str]
 ) -> None:
     """Where Volcano's webhooks on pods end: installer/volcano-development.yaml of 1.10.0 and 1.12.2."""
-    steps = steps_of(component, origin, target)
+    old, new = (read.load_component(component, version) for version in (origin, target))
+    steps = [*steps_between({component: old}, {component: new})]
     assert {step.id.removeprefix(f"{component}-") for step in steps} == found
     assert all("pods, until" in step.consequence for step in steps if step.id == "volcano-removed")

@@ -21,9 +21,11 @@ def every(release: str, *names: str, **others: str) -> dict[str, str]:
     return dict.fromkeys(names, release) | others
 
 
-def judged(release: str, installed: Mapping[str, str], *, check: bool = False, **more: Any) -> tuple[str, ...]:
+def judged(
+    release: str, installed: Mapping[str, str], *, operator: str = "", check: bool = False, **more: Any
+) -> tuple[str, ...]:
     settings = parse({"kubeflow_release": release, **more})
-    return require_upgrade(settings, scope_of(settings), installed, check=check)
+    return require_upgrade(settings, scope_of(settings), installed, operator=operator, check=check)
 
 
 def refused(release: str, installed: Mapping[str, str], **more: Any) -> Problem:
@@ -106,6 +108,29 @@ def test_volcano_alone_is_an_upgrade_too() -> None:
     notes = judged("1.9.1", {"volcano": "1.10.0"}, volcano_version="1.12.2")
     assert notes[0] == "upgrade of Volcano from 1.10.0 to 1.12.2"
     assert "podgroups-mutate" in notes[1]
+
+
+def test_another_training_operator_is_an_upgrade_within_a_release() -> None:
+    """Kinds and webhooks: manifests of kubeflow/training-operator at v1.7.0, v1.8.1 and v1.9.3."""
+    installed = every("1.9.1", "training-operator")
+    begin = "upgrade of Training operator from 1.8.1 to 1.9.3"
+    notes = judged("1.9.1", installed, operator="1.8.1", training_operator_version="1.9.3")
+    assert notes[0] == begin
+    assert [note for note in notes[1:] if note.startswith(f"{begin}: ") and "mxjobs.kubeflow.org" in note]
+    assert judged("1.9.1", installed, operator="1.8.1") == ()
+    assert judged("1.9.1", installed, training_operator_version="1.9.3") == ()  # which one runs is not known
+    notes = judged("1.9.1", installed, operator="1.9.3")
+    assert notes[0] == "upgrade of Training operator from 1.9.3 to 1.8.1"
+    (unknown,) = judged("1.9.1", installed, operator="1.4.0")[1:]
+    assert "not known" in unknown
+
+
+def test_the_steps_of_a_training_operator_are_those_of_the_one_that_runs() -> None:
+    """The release 1.8.1 has 1.7.0, whose webhooks are fewer than those of 1.8.1."""
+    installed = every("1.8.1", "training-operator")
+    assert any("may refuse" in note for note in judged("1.9.1", installed, operator="1.7.0"))
+    assert judged("1.9.1", installed, operator="1.8.1") == ()
+    assert judged("1.9.1", installed) == judged("1.9.1", installed, operator="")  # by the entries of the releases
 
 
 def test_an_older_volcano_is_refused() -> None:
