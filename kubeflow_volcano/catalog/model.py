@@ -78,7 +78,10 @@ class MinorRange:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A PersistentVolumeClaim and the identity of the workload that mounts it; None: the image decides."""
+    """A PersistentVolumeClaim and the identity of the workload that mounts it; None: the image decides.
+
+    `source` is empty where the manifests say it; else it is the image that names the user, or why that is not known.
+    """
 
     namespace: str
     name: str
@@ -88,6 +91,16 @@ class Claim:
     run_as_group: int | None
     fs_group: int | None
     fs_group_change_policy: str = ""
+    source: str = ""
+
+    @property
+    def mode(self) -> int:
+        """The permissions that its directory needs.
+
+        A consumer that starts as root may continue as another user in a directory that it creates below (katib-mysql up
+        to Kubeflow 1.9): that user needs to traverse this one, but not to read it.
+        """
+        return 0o771 if self.run_as_user == 0 else 0o770
 
     @property
     def owner(self) -> str:

@@ -12,6 +12,7 @@ from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action i
     show,
 )
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.scheduled import with_schedule
+from kubeflow_volcano.rollout.images.registry.identities import with_identities
 from kubeflow_volcano.rollout.plan import console
 from kubeflow_volcano.rollout.plan.build import Plan, plan
 from kubeflow_volcano.rollout.plan.files import MARKDOWN, texts_of, write
@@ -25,7 +26,7 @@ class ActionModule(Action):
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Write and show the plan. Its verdict does not fail the task: the role's gate reads `exit_code`."""
-        settings = with_schedule(self.settings_with_secrets(arguments["settings"]))
+        settings = with_identities(with_schedule(self.settings_with_secrets(arguments["settings"])), show)
         planned = plan(settings, show, self.groups.get("nodes", ()))
         document = planned.as_dict()
         files = {} if self.check_mode else write(settings.plan.directory, texts_of(planned, document))

@@ -8,6 +8,7 @@ from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action i
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.scheduled import with_schedule
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.experiment.interruption import interruptible
+from kubeflow_volcano.rollout.images.registry.identities import with_identities
 from kubeflow_volcano.rollout.run import roll_out
 from kubeflow_volcano.rollout.scope import scope_of
 from kubeflow_volcano.rollout.way_in import way_in
@@ -21,6 +22,8 @@ class ActionModule(Action):
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Report what became of each object; failed if one was refused or did not become ready."""
         settings = with_schedule(self.settings_with_secrets(arguments["settings"]))
+        if "local_path" in arguments["roles"] and settings.storage.mode != "existing":
+            settings = with_identities(settings, self.progress)
         cluster = Cluster.connect(settings.kubeconfig, settings.context)
         with interruptible():  # releases the lock
             done = roll_out(

@@ -11,6 +11,7 @@ from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.schedule
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.experiment.interruption import interruptible
 from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.rollout.images.registry.identities import with_identities
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.upgrade.document import finished, foretell, require_idle, upgrade
 from kubeflow_volcano.rollout.upgrade.report import summary, write
@@ -24,7 +25,7 @@ class ActionModule(Action):
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Without a plan make one; with it upgrade."""
-        settings = with_schedule(self.settings_with_secrets(arguments["settings"]))
+        settings = with_identities(with_schedule(self.settings_with_secrets(arguments["settings"])), self.progress)
         settings = replace(settings, prune=settings.prune or arguments["prune"])
         cluster = Cluster.connect(settings.kubeconfig, settings.context)
         directory = Path(arguments["report_directory"]).expanduser()

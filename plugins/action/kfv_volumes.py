@@ -17,6 +17,7 @@ from kubeflow_volcano.hosts.volumes.directory import Directory
 from kubeflow_volcano.hosts.volumes.owners import VolumeOwner, read, volume_owners
 from kubeflow_volcano.hosts.volumes.table import rendered, rows
 from kubeflow_volcano.problems import Problem, ProblemsError
+from kubeflow_volcano.rollout.images.registry.identities import with_identities
 from kubeflow_volcano.rollout.settings.hosts import hosts_of_cluster, node_name
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.storage.static_volumes import static_volumes
@@ -73,7 +74,11 @@ class ActionModule(Action):
         """Directories of this host's static volumes, each with owner and mode."""
         node = node_name(self.host, self.variables)
         directories = []
-        for volume in static_volumes(settings.storage, settings.components):
+        volumes = static_volumes(settings.storage, settings.components)
+        if any(volume.node == node for volume in volumes):
+            known = with_identities(settings, self.progress)
+            volumes = static_volumes(known.storage, known.components)
+        for volume in volumes:
             if volume.node == node:
                 uid, gid, mode = volume.owner
                 place = posixpath.join(path, volume.folder)
@@ -88,7 +93,7 @@ class ActionModule(Action):
         """Volumes of each host, as the cluster reports them; without a cluster there are none, unless `required`."""
         hosts = {node_name(host, self.variables_of(host)): host for host in self._hosts()}
         try:
-            owners = _owners(self.settings_of_cluster())
+            owners = _owners(with_identities(self.settings_of_cluster(), self.progress))
             _require_known(tighten, owners)
         except ProblemsError as error:
             if required:

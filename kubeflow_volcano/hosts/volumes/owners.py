@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kubeflow_volcano.catalog.model import Claim
@@ -78,7 +78,8 @@ def volume_owners(objects: Mapping[str, Sequence[Object]], claims: Iterable[Clai
         path = directory_of(volume)
         if not path or claim is None or claim["spec"]["volumeName"] != volume["metadata"]["name"]:
             continue
-        mounts = list(_live(objects["Pod"], claim)) or list(_declared(objects, claim)) or _known(known, claim)
+        mounts = list(_live(objects["Pod"], claim)) or list(_declared(objects, claim))
+        mounts = [_by_image(known, mount, claim) for mount in mounts] or _known(known, claim)
         host = node_of(volume)
         owners += _owners(volume, claim, names.get(host, host), path, mounts)
     return tuple(owners)
@@ -119,6 +120,16 @@ def _mounts(consumer: str, spec: Mapping[str, Any], claim: str, status: Mapping[
             source = sources.get(mount["name"], {})
             if source.get("claimName") == claim and not (mount.get("readOnly") or source.get("readOnly")):
                 yield _Mount(consumer, mount.get("subPath", ""), runs_as(spec, container, status))
+
+
+def _by_image(known: Mapping[str, Claim], mount: _Mount, claim: Object) -> _Mount:
+    """The same mount, with the user of the known consumer's image where that was read and its pod names none."""
+    found = known.get(f"{claim['metadata']['namespace']}/{claim['metadata']['name']}")
+    if found is None or not found.source or mount.identity.user is not None:
+        return mount
+    if not f"{mount.consumer.rpartition('/')[2]}-".startswith(f"{found.consumer.name}-"):
+        return mount
+    return replace(mount, identity=replace(mount.identity, user=found.run_as_user))
 
 
 def _known(known: Mapping[str, Claim], claim: Object) -> list[_Mount]:

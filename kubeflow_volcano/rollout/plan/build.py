@@ -12,6 +12,7 @@ from kubeflow_volcano import __version__
 from kubeflow_volcano.problems import Exit, InvalidInput
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.desired import Desired, desired
+from kubeflow_volcano.rollout.images.registry.identities import describe
 from kubeflow_volcano.rollout.images.report.image_list import ImagesReport, report
 from kubeflow_volcano.rollout.manifests.downloads import without_credentials
 from kubeflow_volcano.rollout.manifests.kustomize_binary import version_of
@@ -115,6 +116,7 @@ class Plan:
 
     def _resources(self) -> dict[str, Any]:
         asked, storage = self.requests, sum((claim.size for claim in self.claims), Decimal(0))
+        known = {(item.namespace, item.name): item for part in self.settings.components for item in part.claims}
         return {
             "pods": asked.pods,
             "cpu": float(asked.cpu),
@@ -125,7 +127,14 @@ class Plan:
                 "cpu": float(asked.sidecar_cpu),
                 "memory_gb": float(asked.sidecar_memory / judging.GB),
             },
-            "claims": [{"claim": str(item.ref), "gb": float(item.size / judging.GB)} for item in self.claims],
+            "claims": [
+                {
+                    "claim": str(item.ref),
+                    "gb": float(item.size / judging.GB),
+                    **describe(known.get((item.ref.namespace, item.ref.name))),
+                }
+                for item in self.claims
+            ],
         }
 
 

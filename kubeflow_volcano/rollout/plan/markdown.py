@@ -28,7 +28,7 @@ def render(document: Document) -> str:
         ),
         _table("Waves", ("", "objects", "kinds", "waits for"), _waves(document)),
         _table("Known defects", ("id", "what", "consequence", "what is done"), _defects(document)),
-        _table("Claims", ("claim", "GB"), ((item["claim"], f"{item['gb']:.1f}") for item in _claims(document))),
+        _table("Claims", ("claim", "GB", "user of its consumer", "known from"), _claims(document)),
         _table("Images", ("image", "will be", "named in", "gone upstream", "built for"), _images(document)),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -133,9 +133,9 @@ def _defects(document: Document) -> Iterator[tuple[str, ...]]:
         yield item["id"], item["title"], item["consequence"], f"{handled}: {item['handling']}"
 
 
-def _claims(document: Document) -> Sequence[Mapping[str, Any]]:
-    claims: Sequence[Mapping[str, Any]] = document["resources"]["claims"]
-    return claims
+def _claims(document: Document) -> Iterator[tuple[str, ...]]:
+    for item in document["resources"]["claims"]:
+        yield item["claim"], f"{item['gb']:.1f}", item["user"], item["known_from"]
 
 
 def _images(document: Document) -> Iterator[tuple[str, ...]]:

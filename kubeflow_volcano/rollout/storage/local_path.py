@@ -64,18 +64,15 @@ def owners_of_volumes(objects: Sequence[Object], claims: Iterable[Claim]) -> Non
     (provisioner.go, createHelperPod); its name ends in _<namespace>_<claim>. Upstream creates it world-writable,
     because fsGroup has no effect on it; volumes of consumers whose user is not known stay so.
     """
-    lines = list(_cases(claims))
+    lines = [
+        f'*_{claim.namespace}_{claim.name}) chown {claim.owner} "$2" && chmod {claim.mode:04o} "$2" ;;'
+        for claim in claims
+        if claim.owner
+    ]
     data = _config(objects)
     if lines and "setup" in data:
         head = "# Volumes whose consumer is known belong to it alone (added by kubeflow-volcano)."
-        tail = ["*) owner= ;;", "esac", 'if [ -n "$owner" ]; then chown "$owner" "$2" && chmod 0770 "$2"; fi']
-        data["setup"] = "\n".join([data["setup"].rstrip("\n"), head, 'case "$2" in', *lines, *tail, ""])
-
-
-def _cases(claims: Iterable[Claim]) -> Iterable[str]:
-    for claim in claims:
-        if claim.owner:
-            yield f'*_{claim.namespace}_{claim.name}) owner="{claim.owner}" ;;'
+        data["setup"] = "\n".join([data["setup"].rstrip("\n"), head, 'case "$2" in', *lines, "esac", ""])
 
 
 def _config(objects: Sequence[Object]) -> dict[str, Any]:

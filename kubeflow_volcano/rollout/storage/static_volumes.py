@@ -16,7 +16,6 @@ from kubeflow_volcano.rollout.storage.local_path import DEFAULT_CLASS
 
 STATIC_CLASS = "kubeflow-static"
 _FOLDER = "static"
-_OWN, _SHARED = 0o770, 0o771
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +43,9 @@ class StaticVolume:
 
     @property
     def owner(self) -> tuple[int, int, int]:
-        """Uid, gid and mode of the directory.
-
-        A consumer without a user in its pod starts as root and continues as another user in a directory that it creates
-        below (katib-mysql up to Kubeflow 1.10): that user needs to traverse this one, but not to read it.
-        """
+        """Uid, gid and mode of the directory; a consumer whose user is not known is taken for root."""
         user, _, group = self.claim.owner.partition(":")
-        return (int(user), int(group), _OWN) if user else (0, 0, _SHARED)
+        return (int(user), int(group), self.claim.mode) if user else (0, 0, 0o771)
 
 
 def static_volumes(storage: StorageSettings, components: Iterable[Component]) -> tuple[StaticVolume, ...]:

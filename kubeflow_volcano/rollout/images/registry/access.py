@@ -25,7 +25,7 @@ from kubeflow_volcano.rollout.settings.settings import Settings
 _SECONDS = 15.0
 
 
-def own_registry(settings: Settings) -> Registry:
+def own_registry(settings: Settings, timeout_seconds: float = _SECONDS) -> Registry:
     """A client of one's own registry, without a rate limit.
 
     Raises:
@@ -37,10 +37,10 @@ def own_registry(settings: Settings) -> Registry:
     if registry.insecure:
         context = ssl._create_unverified_context()  # noqa: S323, SLF001  the inventory says so
         scheme = cache(_plain_or_not)
-    return Registry(None, scheme, context=context, credentials=credentials(settings))
+    return Registry(None, scheme, timeout_seconds, context, credentials(settings))
 
 
-def mirror_registry(settings: Settings, rate: RateLimit) -> Registry:
+def mirror_registry(settings: Settings, rate: RateLimit, timeout_seconds: float = _SECONDS) -> Registry:
     """A client of mirrors and upstream registries, within their rate limit.
 
     Raises:
@@ -52,7 +52,7 @@ def mirror_registry(settings: Settings, rate: RateLimit) -> Registry:
     def scheme(host: str) -> str:
         return "http" if host in containerd.plain_http else scheme_of(host)
 
-    return Registry(rate, scheme, context=context, credentials=credentials(settings))
+    return Registry(rate, scheme, timeout_seconds, context, credentials(settings))
 
 
 def credentials(settings: Settings) -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""Whether a registry has a manifest: HEAD requests of the distribution API, with a token if the registry needs one."""
+"""Whether a registry has a manifest, and what is in it: the distribution API, with a token if it needs one."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ _DOCKER_HUB = "registry-1.docker.io"
 _DIGEST = re.compile(r"[a-z0-9]+(?:[.+_-][a-z0-9]+)*:[0-9a-zA-Z=_-]{32,}")
 """OCI's image specification, descriptor.md."""
 _MAX_TOKEN_BYTES = 1 << 16
+_MAX_PART_BYTES = 1 << 20
+"""Of a manifest or configuration; those of images have some kB."""
 _ACCEPT = (
     "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, "
     "application/vnd.docker.distribution.manifest.list.v2+json, application/vnd.docker.distribution.manifest.v2+json"
@@ -140,39 +142,47 @@ class Registry:
 
     def head(self, image: ImageName) -> Answer:
         """What the image's registry answers to a HEAD request for its manifest."""
+        return self._signed_in(image, "HEAD", f"manifests/{image.version}")[0]
+
+    def read(self, image: ImageName, blob: str = "") -> tuple[Answer, bytes]:
+        """The manifest of an image, or a blob of its repository by digest; at most the first MiB."""
+        return self._signed_in(image, "GET", f"blobs/{blob}" if blob else f"manifests/{image.version}")
+
+    def _signed_in(self, image: ImageName, method: str, place: str) -> tuple[Answer, bytes]:
+        """The answer to a request below the image's repository, with a token if the registry needs one."""
         with self._lock:
             challenge = self._challenges.get(image.host)
             is_new = bool(challenge) and image.repository not in self._tokens
         if challenge and is_new:
             failed = self._fetch_token(image, challenge)
             if failed:
-                return failed
-        answer, headers = self._manifest(image)
+                return failed, b""
+        answer, headers, body = self._part(image, method, place)
         asked = _challenge(headers) if answer.status == HTTPStatus.UNAUTHORIZED else None
         if asked is None or image.repository in self._denied:
-            return answer
+            return answer, body
         if not is_new:  # the first request, or a token that has expired
             with self._lock:
                 self._challenges[image.host] = asked
             failed = self._fetch_token(image, asked)
-            answer = failed or self._manifest(image)[0]
+            answer, _, body = (failed, {}, b"") if failed else self._part(image, method, place)
         if answer.status == HTTPStatus.UNAUTHORIZED:
             with self._lock:
                 self._denied.add(image.repository)
-        return answer
+        return answer, body
 
-    def _manifest(self, image: ImageName) -> tuple[Answer, Mapping[str, str]]:
+    def _part(self, image: ImageName, method: str, place: str) -> tuple[Answer, Mapping[str, str], bytes]:
         host = _DOCKER_HUB if image.host == "docker.io" else image.host
-        address = f"{self._scheme(host)}://{host}/v2/{image.path}/manifests/{image.version}"
+        address = f"{self._scheme(host)}://{host}/v2/{image.path}/{place}"
         headers = {"Accept": _ACCEPT}
         if token := self._tokens.get(image.repository):
             headers["Authorization"] = f"Bearer {token}"
         elif image.host in self._credentials:
             headers["Authorization"] = f"Basic {self._credentials[image.host]}"
-        answer, received, _ = self._ask(address, "HEAD", headers)
+        answer, received, body = self._ask(address, method, headers, _MAX_PART_BYTES)
         said = next((value for name, value in received.items() if name.lower() == "docker-content-digest"), "")
         is_one = answer.status == HTTPStatus.OK and _DIGEST.fullmatch(said)
-        return replace(answer, digest=said if is_one else ""), received
+        return replace(answer, digest=said if is_one else ""), received, body
 
     def _fetch_token(self, image: ImageName, challenge: Mapping[str, str]) -> Answer | None:
         """Keep a token for the image's repository; the answer of the token service if it gave none."""
@@ -195,7 +205,9 @@ class Registry:
             self._tokens[image.repository] = token
         return None
 
-    def _ask(self, address: str, method: str, headers: Mapping[str, str]) -> tuple[Answer, Mapping[str, str], bytes]:
+    def _ask(
+        self, address: str, method: str, headers: Mapping[str, str], most: int = _MAX_TOKEN_BYTES
+    ) -> tuple[Answer, Mapping[str, str], bytes]:
         if self._rate and not self._rate.acquire():
             return Answer(0, error="interrupted"), {}, b""
         if not address.startswith(("http://", "https://")):
@@ -205,7 +217,7 @@ class Registry:
                 address, method=method, headers={"User-Agent": "kubeflow-volcano", **headers}
             )
             with self._opener.open(request, timeout=self._timeout) as reply:
-                return Answer(reply.status), dict(reply.headers), reply.read(_MAX_TOKEN_BYTES)
+                return Answer(reply.status), dict(reply.headers), reply.read(most)
         except urllib.error.HTTPError as error:
             with contextlib.closing(error):  # that of a redirect without end is closed already
                 # Whom another host wants the login sent to is not for it to say.

@@ -72,6 +72,11 @@ class RegistryEnd:
         """Nothing: a registry keeps a manifest at once."""
 
 
+def place_of(directory: Path, image: ImageName) -> Path:
+    """The directory of an image below that of an archive."""
+    return directory / image.repository / image.version.replace(":", "-")
+
+
 class Archive:
     """A directory with one directory per image, by its own name: HOST/PATH/TAG, or sha256-SUM for a digest.
 
@@ -114,7 +119,7 @@ class Archive:
 
     def place(self, copy: Copy) -> Path:
         """The directory of the image, whether it exists or not."""
-        return self._directory / copy.image.repository / copy.image.version.replace(":", "-")
+        return place_of(self._directory, copy.image)
 
     def _partial(self, copy: Copy) -> Path:
         place = self.place(copy)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -84,6 +85,26 @@ def test_the_kubelet_may_say_as_whom_the_image_runs() -> None:
     statuses = [{"name": "main", "user": {"linux": {"uid": 11, "gid": 12}}}]
     found = one(Pod=[pod(text=spec(), containerStatuses=statuses)])
     assert (found.uid, found.gids) == (11, (12,))
+
+
+@pytest.mark.parametrize(
+    ("user", "name", "uid", "reason"),
+    [
+        (27, "mysql-0", 27, ""),
+        (0, "mysql-0", None, "is root"),
+        (None, "mysql-0", None, "only the image"),
+        (27, "backup-0", None, "only the image"),
+    ],
+)
+def test_the_image_of_the_known_consumer_says_what_its_pod_does_not(
+    monkeypatch: pytest.MonkeyPatch, user: int | None, name: str, uid: int | None, reason: str
+) -> None:
+    by_image = replace(CATALOG, run_as_user=user, run_as_group=None, fs_group=None, source="the image")
+    monkeypatch.setitem(globals(), "CATALOG", by_image)
+    found = one(Pod=[pod(name, spec())])
+    assert found.uid == uid
+    assert reason in found.reason
+    assert one(Pod=[pod()]).uid == 5
 
 
 def test_the_group_of_volumes_is_right_too() -> None:

@@ -146,4 +146,5 @@ def test_other_new_volumes_are_as_upstream_makes_them(tmp_path: Path, version: s
 def test_the_script_is_one_that_a_strict_shell_reads() -> None:
     _, result = patched([CLASS, config(NODES)], "local-path", parse({"kubeflow_release": "1.8.1"}))
     assert yaml.safe_load(yaml.safe_dump(result)) == result
-    assert '*_istio-system_authservice-pvc) owner="0:111" ;;' in result["data"]["setup"].splitlines()
+    line = '*_istio-system_authservice-pvc) chown 0:111 "$2" && chmod 0770 "$2" ;;'
+    assert line in result["data"]["setup"].splitlines()

@@ -487,8 +487,8 @@ def test_a_registry_that_requires_a_sign_in_is_asked_with_the_login_of_the_inven
 @pytest.mark.parametrize("realm", ["foo", "http://[", "file:///etc/passwd", "http://a b/"])
 def test_a_token_service_without_a_usable_address_is_an_error(monkeypatch: pytest.MonkeyPatch, realm: str) -> None:
     registry = Registry(None)
-    refused = Answer(401), {"WWW-Authenticate": f'Bearer realm="{realm}"'}
-    monkeypatch.setattr(registry, "_manifest", lambda _image: refused)
+    refused = Answer(401), {"WWW-Authenticate": f'Bearer realm="{realm}"'}, b""
+    monkeypatch.setattr(registry, "_part", lambda *_: refused)
     image = ImageName.parse("registry.lan/a:1")
     assert image is not None
     answer = registry.head(image)
