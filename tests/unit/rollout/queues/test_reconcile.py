@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -57,7 +58,7 @@ GONE = {"name": "a", "state": "absent"}
 def test_a_queue_that_was_not_made_here_is_not_removed() -> None:
     store = Store()
     store.put(queue("a"))
-    assert ["rollout-queues does not list it" in line for line in refusals(store, GONE)] == [True]
+    assert ["rollout-queues" in line for line in refusals(store, GONE)] == [True]
     store.made_here("a")
     assert refusals(store, GONE) == []
     store.objects["Queue", "", "a"]["metadata"]["uid"] = "made anew by somebody"
@@ -68,7 +69,7 @@ def test_a_queue_stays_while_another_one_is_part_of_it() -> None:
     store = Store()
     store.put(queue("a"), queue("b", parent="a"))
     store.made_here("a", "b")
-    assert ["is the parent of b" in line for line in refusals(store, GONE)] == [True]
+    assert ["parent of b" in line for line in refusals(store, GONE)] == [True]
     assert refusals(store, GONE, {"name": "b", "parent": "a", "state": "absent"}) == []
     assert refusals(store, GONE, {"name": "b", "parent": "root"}) == []
     assert len(refusals(store, GONE, {"name": "b"})) == 1  # of what it is a part is not said, and stays
@@ -79,7 +80,7 @@ def test_a_queue_stays_while_a_namespace_sends_its_jobs_there() -> None:
     annotations = {"scheduling.volcano.sh/queue-name": "a"}
     store.put(queue("a"), new_object("v1", "Namespace", "team-a", meta={"annotations": annotations}))
     store.made_here("a")
-    assert ["is the queue of 1 namespace: team-a" in line for line in refusals(store, GONE)] == [True]
+    assert ["1 namespace: team-a" in line for line in refusals(store, GONE)] == [True]
 
 
 def test_what_is_not_there_is_absent_already() -> None:
@@ -91,7 +92,7 @@ def test_fields_of_a_closing_queue_are_not_changed(monkeypatch: pytest.MonkeyPat
     store = Store()
     store.put(queue("a", "Closing"))
     item = {"name": "a", "weight": 3, "state": "closed"}
-    assert ["fields of queue a differ while it is Closing" in line for line in refusals(store, item)] == [True]
+    assert [bool(re.search("queue a .*Closing", line)) for line in refusals(store, item)] == [True]
     known: list[str] = []
 
     def same(_declared: Object, _live: Object, manager: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -47,7 +48,7 @@ def test_an_entry_of_the_inventory_is_read() -> None:
 def test_an_entry_without_a_name_or_a_pointer_to_a_field_is_refused(wrong: Any) -> None:
     with pytest.raises(InvalidInput, match=r"kubeflow_ceded_fields\[0\]") as caught:
         given(**wrong)
-    assert "JSON Pointers such as /spec/replicas" in str(caught.value)
+    assert "/spec/replicas" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,7 @@ def test_only_declared_fields_are_ceded_and_each_once() -> None:
 def test_an_entry_about_no_object_is_refused_if_the_run_has_all_of_them() -> None:
     wrong = entry(name="katib-iu", namespace="kubeflow")
     (problem,) = validate_ceded([entry(), wrong], [deployment()], whole=True)
-    assert problem.found.startswith("kubeflow_ceded_fields[1] is about Deployment kubeflow/katib-iu, which no chosen")
+    assert re.match(r"kubeflow_ceded_fields\[1\] .*Deployment kubeflow/katib-iu\b", problem.found)
     assert "katib-ui?" in problem.found
     assert not [*validate_ceded([wrong], [deployment()], whole=False)]
 
@@ -83,10 +84,7 @@ def test_an_entry_about_no_object_is_refused_if_the_run_has_all_of_them() -> Non
 def test_a_path_to_no_declared_field_is_refused(*, whole: bool) -> None:
     entries = [entry(paths=(REPLICAS, "/spec/replica"))]
     (problem,) = validate_ceded(entries, [deployment(), deployment(namespace="other")], whole=whole)
-    assert (
-        problem.found
-        == "kubeflow_ceded_fields[0]: the manifest of Deployment katib-ui declares no field /spec/replica."
-    )
+    assert re.fullmatch(r"kubeflow_ceded_fields\[0\]: .*Deployment katib-ui .*/spec/replica\.", problem.found)
 
 
 def test_the_plain_values_of_a_secret_are_its_data() -> None:

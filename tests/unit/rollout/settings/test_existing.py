@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -61,7 +62,7 @@ def test_all_contradictions_come_at_once_with_the_nearest_name() -> None:
 
 def test_what_is_adopted_must_be_installed() -> None:
     (problem,) = problems(kubeflow_adopt=["katib"])
-    assert "kubeflow_adopt names katib, which this inventory does not install" in problem.found
+    assert "kubeflow_adopt names katib" in problem.found
 
 
 def test_what_others_keep_is_not_uninstalled() -> None:
@@ -71,7 +72,7 @@ def test_what_others_keep_is_not_uninstalled() -> None:
 
 def test_something_is_left_to_install() -> None:
     (problem,) = problems(kubeflow_components=["volcano"], kubeflow_existing=["volcano"])
-    assert "every component to install exists already: volcano" in problem.found
+    assert problem.found.rstrip(".").endswith(": volcano")
 
 
 @pytest.mark.parametrize(
@@ -87,7 +88,7 @@ def test_something_is_left_to_install() -> None:
 )
 def test_no_variable_that_a_volcano_of_others_would_ignore_is_accepted(name: str, value: Any) -> None:
     (problem,) = problems(kubeflow_existing=["volcano"], **{name: value})
-    assert f"{name} with volcano in kubeflow_existing" in problem.found
+    assert re.search(f"{name} .*volcano in kubeflow_existing", problem.found)
     parse({name: value})
 
 

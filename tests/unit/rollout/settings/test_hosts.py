@@ -33,8 +33,8 @@ def test_a_path_of_its_own_for_a_group_of_hosts_is_fine() -> None:
 
 def test_the_same_mistake_on_fifty_hosts_is_one_line() -> None:
     (problem,) = validate_hosts({}, fifty(local_path_base_dir="/data"))
-    assert problem.found.startswith("on all 50 hosts: the variable local_path_base_dir, which nothing reads.")
-    assert "Did you mean local_path_base_directory?" in problem.found
+    assert problem.found.startswith("on all 50 hosts: ")
+    assert re.search(r"local_path_base_dir,.* mean local_path_base_directory\?", problem.found)
 
 
 def test_some_hosts_are_named_and_the_others_counted() -> None:
@@ -42,13 +42,13 @@ def test_some_hosts_are_named_and_the_others_counted() -> None:
     for host in list(hosts)[:7]:
         hosts[host] = {"local_path_base_directory": "data"}
     (problem,) = validate_hosts({}, hosts)
-    assert problem.found.startswith("on node-01, node-02, node-03, node-04, node-05 and 2 more: local_path_base_direct")
+    assert re.match("on node-01, node-02, node-03, node-04, node-05 and 2 .*: local_path_base_direct", problem.found)
 
 
 def test_different_mistakes_are_all_told() -> None:
     found = validate_hosts({}, {"a": {"image_mirror_mode": 7}, "b": {"image_miror_mode": "x", "local_path_versio": 1}})
     assert [problem.found.partition(":")[0] for problem in found] == ["on a", "on b", "on b"]
-    assert "image_mirror_mode is the number 7" in found[0].found
+    assert re.search(r"image_mirror_mode .*\b7\b", found[0].found)
 
 
 def test_what_is_wrong_for_the_whole_cluster_is_not_told_again_for_each_host() -> None:
@@ -63,7 +63,7 @@ def test_a_setting_of_the_cluster_in_the_variables_of_a_group_is_told_as_having_
     name: str, value: object
 ) -> None:
     (problem,) = validate_hosts({}, {"a": {name: value}, "b": {}})
-    assert problem.found == f"on a: the variable {name} has another value than on localhost, where it is read."
+    assert re.match(f"on a: .* {name} .* localhost", problem.found)
     assert "group_vars/all" in problem.todo
 
 
@@ -83,17 +83,17 @@ def test_a_host_is_the_node_of_its_name_unless_it_says_otherwise() -> None:
 
 def test_two_hosts_cannot_be_one_node() -> None:
     (problem,) = validate_hosts({}, {"a": {"kubeflow_node_name": "n"}, "n": {}, "c": {"kubeflow_node_name": "d"}})
-    assert problem.found == "a, n are all the Node n."
+    assert re.fullmatch(r"a, n .* Node n\.", problem.found)
 
 
 def test_a_name_for_all_hosts_is_refused_once() -> None:
     (problem,) = validate_hosts({"kubeflow_node_name": "n"}, fifty(kubeflow_node_name="n"))
-    assert problem.found == "kubeflow_node_name is set for all hosts."
+    assert re.fullmatch(r"kubeflow_node_name .* all hosts\.", problem.found)
 
 
 def test_a_name_that_no_node_can_have_is_refused() -> None:
     (problem,) = validate_hosts({}, {"a": {"kubeflow_node_name": "Node_1"}})
-    assert problem.found == 'on a: kubeflow_node_name is the text "Node_1".'
+    assert re.fullmatch(r'on a: kubeflow_node_name .*"Node_1"\.', problem.found)
 
 
 def test_only_hosts_with_a_directory_of_their_own_are_named() -> None:
@@ -114,7 +114,8 @@ def test_nodes_outside_of_the_inventory_keep_what_is_said_of_them() -> None:
 def test_two_directories_for_one_node_are_refused() -> None:
     cluster = {"local_path_node_paths": {"a": "/one"}}
     (problem,) = validate_node_paths(cluster, {"a": {BASE: "/two"}, "b": {BASE: "/two"}})
-    assert "local_path_base_directory of a is /two, and local_path_node_paths.a is /one" in problem.found
+    for word in ("local_path_base_directory of a is /two", "local_path_node_paths.a is /one"):
+        assert word in problem.found
 
 
 @pytest.mark.parametrize(
@@ -128,7 +129,7 @@ def test_two_directories_for_one_node_are_refused() -> None:
 )
 def test_what_is_decided_for_the_whole_cluster_is_refused_for_a_single_host(name: str, value: object) -> None:
     (problem,) = validate_hosts({}, {"a": {name: value}, "b": {}})
-    assert f"the variable {name} has another value than on localhost" in problem.found
+    assert re.search(f"{name} .* localhost", problem.found)
     assert validate_hosts({name: value}, {"a": {name: value}, "b": {}}) == []
 
 
@@ -145,13 +146,14 @@ def test_an_inventory_of_one_cluster_is_fine(groups: dict[str, list[str]], *, of
 
 def test_hosts_beside_several_clusters_are_refused_where_hosts_are_set_up() -> None:
     (problem,) = validate_groups(CLUSTERS, of_hosts=True)
-    assert problem.found == "hosts (worker-1) and several clusters (eu, us), and nothing says whose hosts they are."
+    for word in ("(worker-1)", "(eu, us)"):
+        assert word in problem.found
     assert list(validate_groups({**CLUSTERS, "nodes": []}, of_hosts=True)) == []
 
 
 def test_several_clusters_are_refused_by_playbooks_that_work_on_one() -> None:
     (problem,) = validate_groups(CLUSTERS, of_hosts=False)
-    assert problem.found == "the inventory has eu, us in the group clusters, and this playbook works on one cluster."
+    assert "eu, us in the" in problem.found
 
 
 KUBESPRAY = {

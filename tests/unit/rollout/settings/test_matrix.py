@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -31,9 +32,10 @@ def test_kubernetes_of_the_rehearsal_cluster_fits() -> None:
 
 def test_a_release_is_refused_below_what_it_is_made_for_and_the_nearest_that_works_is_named() -> None:
     (problem,) = refused("v1.22.17")
-    assert "Kubernetes v1.22.17, and Kubeflow 1.9.1 supports 1.29 and later" in problem.found
+    assert re.search(r"v1\.22\.17, .*Kubeflow 1\.9\.1 .*1\.29", problem.found)
     assert "Kubernetes 1.29 and later." in problem.needed
-    assert problem.todo == 'set kubeflow_release: "1.6.1" and volcano_version: "1.8.2".'
+    for line in ('kubeflow_release: "1.6.1"', 'volcano_version: "1.8.2"'):
+        assert line in problem.todo
 
 
 def test_a_release_is_refused_where_its_apis_are_gone() -> None:
@@ -56,8 +58,8 @@ def test_a_volcano_is_refused_below_what_it_is_made_for_and_a_fitting_one_is_nam
 def test_a_kubernetes_above_the_range_of_a_volcano_that_the_release_lists_is_a_warning() -> None:
     settings = parse({"kubeflow_release": "26.03", "volcano_version": "1.10.0"})
     first, second = require_kubernetes(settings, "v1.35.4")
-    assert first == "Kubernetes v1.35.4 is newer than what upstream tested Kubeflow 26.03 with (1.34)."
-    assert second == "Kubernetes v1.35.4 is newer than Volcano 1.10.0 supports (1.21 to 1.30)."
+    assert re.fullmatch(r".* v1\.35\.4 is newer .*Kubeflow 26\.03 .*\(1\.34\)\.", first)
+    assert re.fullmatch(r".* v1\.35\.4 is newer .*Volcano 1\.10\.0 .*\(1\.21 to 1\.30\)\.", second)
 
 
 @pytest.mark.parametrize("version", ["v1.36.3", "v1.37.2"])
@@ -68,19 +70,18 @@ def test_a_kubernetes_newer_than_all_that_was_tested_is_told_and_not_refused(ver
         {"kubeflow_release": "1.10.2", "gang_scheduling_scheduler": "none"},
     ):
         warnings = require_kubernetes(parse({**wanted, "plan_kubernetes": version[1:5]}), version)
-        assert warnings[0].startswith(f"Kubernetes {version} is newer than what upstream tested Kubeflow")
+        assert warnings[0].startswith(f"Kubernetes {version} is newer")
 
 
 def test_a_kubernetes_below_what_upstream_targets_is_a_warning_where_all_parts_ask_for_less() -> None:
     settings = parse({"kubeflow_release": "1.10.2", "volcano_version": "1.10.0"})
-    assert require_kubernetes(settings, "v1.30.2") == (
-        "Kubernetes v1.30.2 is older than what upstream tested Kubeflow 1.10.2 with (1.32 to 1.33).",
-    )
+    (warning,) = require_kubernetes(settings, "v1.30.2")
+    assert re.fullmatch(r".* v1\.30\.2 is older .*Kubeflow 1\.10\.2 .*\(1\.32 to 1\.33\)\.", warning)
 
 
 def test_a_refusal_names_a_kubernetes_also_where_the_volcano_is_older_than_it() -> None:
     (problem,) = refused("v1.30.2", kubeflow_release="1.11.0", volcano_version="1.10.0")
-    assert "all chosen components support Kubernetes 1.34 and later" in problem.needed
+    assert "1.34 and later" in problem.needed
 
 
 def test_without_volcano_its_range_does_not_count() -> None:
@@ -90,9 +91,7 @@ def test_without_volcano_its_range_does_not_count() -> None:
 
 def test_a_kubernetes_older_than_everything_has_no_way_out_but_another_one() -> None:
     problems = refused("v1.15.0")
-    assert [problem.todo for problem in problems] == [
-        "upgrade or downgrade the cluster to one of those versions; the catalog has no release for this one."
-    ] * len(problems)
+    assert all("no release" in problem.todo and "set " not in problem.todo for problem in problems)
     assert len(problems) == 2
 
 

@@ -57,5 +57,5 @@ def test_states_are_settings() -> None:
     assert settings.scheduling.drain_seconds == 5
     with pytest.raises(InvalidInput, match="state"):
         parse({"volcano_queues": [{"name": "a", "state": "shut"}]})
-    with pytest.raises(InvalidInput, match="queue default is absent"):
+    with pytest.raises(InvalidInput, match="default is absent"):
         parse({"volcano_queues": [{"name": "default", "state": "absent"}]})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
@@ -37,7 +38,7 @@ def test_names_of_others_are_ignored() -> None:
 def test_a_misspelt_name_is_refused_with_each_prefix(prefix: str) -> None:
     name = next(name for name in schema()["properties"] if name.startswith(prefix))
     (problem,) = problems(**{f"{name}x": 1})
-    assert problem.found == f"the variable {name}x, which nothing reads. Did you mean {name}?"
+    assert re.search(rf"\b{name}x,.* mean {name}\?", problem.found)
     assert name in problem.needed
 
 
@@ -139,7 +140,7 @@ def test_values_out_of_bounds_are_refused(name: str, value: Any) -> None:
 )
 def test_keys_that_are_not_text_are_refused(variables: dict[str, Any], found: str) -> None:
     (problem,) = problems(**variables)
-    assert problem.found == f"{found}, which YAML does not read as text."
+    assert problem.found.startswith(f"{found}, ")
     assert "quotes" in problem.todo
 
 
@@ -169,13 +170,13 @@ def test_sources_are_upstreams_unless_given() -> None:
 
 def test_source_of_an_unknown_component_is_refused() -> None:
     first, second = problems(kubeflow_sources={"trainig-operator": "/x", "volcano": "/y"})
-    assert "Did you mean training-operator?" in first.found
+    assert "mean training-operator?" in first.found
     assert "volcano_source" in second.todo
 
 
 def test_unknown_component_and_release_pair() -> None:
     (problem,) = problems(kubeflow_components=["volcanoo"])
-    assert "Did you mean volcano?" in problem.found
+    assert "mean volcano?" in problem.found
 
 
 def test_paths_are_completed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -316,7 +317,7 @@ def test_messages_read_as_sentences(variables: dict[str, Any], words: str) -> No
 
 def test_a_registry_is_no_address() -> None:
     (problem,) = problems(image_mirror_rules=[{"source": "*", "prefix": "https://a.io"}])
-    assert problem.todo == "remove https:// from image_mirror_rules[0].prefix."
+    assert "https:// from image_mirror_rules[0].prefix" in problem.todo
 
 
 @pytest.mark.parametrize("password", ["short", "x" * 73, "\u00e4" * 40, "12341234"])
@@ -345,7 +346,8 @@ def test_the_first_user_is_upstreams_unless_given() -> None:
 
 def test_a_variable_that_was_removed_says_what_replaced_it() -> None:
     (problem,) = problems(kubeflow_credentials_directory="/root/credentials")
-    assert problem.found == "the variable kubeflow_credentials_directory, which no longer exists."
+    assert "kubeflow_credentials_directory" in problem.found
+    assert "no longer" in problem.found
     assert "Secret kubeflow-volcano/first-user" in problem.needed
     assert problem.todo.startswith("remove it")
 
@@ -357,7 +359,7 @@ def test_the_model_registry_is_in_the_namespace_that_its_manifests_name() -> Non
         found = parse({**chosen, "kubeflow_user_namespace": namespace})
         assert "model-registry" in [part.name for part in found.components]
     (problem,) = problems(**chosen, kubeflow_user_namespace="ada")
-    assert problem.found == "kubeflow_user_namespace is ada, and model-registry is chosen."
+    assert re.fullmatch("kubeflow_user_namespace is ada, .*model-registry .*", problem.found)
     assert own in problem.needed
     assert parse({**chosen, "kubeflow_include": [], "kubeflow_user_namespace": "ada"}).user.namespace == "ada"
 

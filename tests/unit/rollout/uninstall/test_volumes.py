@@ -39,12 +39,13 @@ def left(api: Any, item: Object, *, provisioner: bool) -> list[str]:
 
 def test_without_its_provisioner_a_volume_is_not_waited_for(api: Any) -> None:
     (why,) = left(api, volume(), provisioner=False)
-    assert "so is Deployment local-path-storage/local-path-provisioner" in why
+    assert "Deployment local-path-storage/local-path-provisioner" in why
     assert not api.seen("GET", f"{VOLUMES}/pv")
 
 
 def test_a_volume_that_its_provisioner_does_not_delete_is_named(api: Any) -> None:
-    assert left(api, volume(), provisioner=True) == ["its claim is gone, and its provisioner did not delete it"]
+    (why,) = left(api, volume(), provisioner=True)
+    assert "provisioner did not" in why
 
 
 @pytest.mark.parametrize("other", [volume(policy="Retain"), volume(claim="x"), volume(by="csi.example.org")])

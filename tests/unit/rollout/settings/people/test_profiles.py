@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -152,14 +153,14 @@ def test_quotas_of_teams_with_one_queue_count_together() -> None:
     queue = {"capability": {"cpu": 8}}
     other = team("speech", queue={"name": "vision"}, quota={"cpu": 2})
     (problem,) = problems(team(queue=queue, quota={"cpu": 4}), other)
-    assert "the quotas of vision, speech are together 6" in problem
+    assert re.search("vision, speech .* 6", problem)
     assert problems(team(queue=queue, quota={"cpu": 6}), other) == []
     assert problems(team(queue=queue, quota={"cpu": 4}), team("speech", queue={"name": "vision"})) == []
 
 
 def test_teams_need_the_profile_controller() -> None:
     found = problems(team(), kubeflow_components=["local-path"])
-    assert "profiles is not installed by this inventory" in "\n".join(found)
+    assert "profiles is not installed" in "\n".join(found)
 
 
 @pytest.mark.parametrize(
@@ -169,8 +170,8 @@ def test_teams_need_the_profile_controller() -> None:
 def test_the_advice_says_what_that_volcano_does(version: str, reads: bool) -> None:  # noqa: FBT001  a row of the table
     assert reads_queue_of_namespace(version) is reads
     (text,) = queue_advice(settings(team(queue={}), team("plain")).profiles, version)
-    assert ("get that of their team: vision (vision)" in text) is reads
-    assert (f"Volcano {version} does not give jobs the queue" in text) is not reads
+    assert ": vision (vision)" in text
+    assert (f"Volcano {version} does not" in text) is not reads
     assert [*queue_advice(settings(team()).profiles, version)] == []
     (text,) = queue_advice(settings(team(queue={})).profiles, version, ("volcano",))
-    assert "a Volcano of others does not give jobs the queue" in text
+    assert "a Volcano of others" in text

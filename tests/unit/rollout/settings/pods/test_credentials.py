@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -78,7 +79,7 @@ def test_a_text_instead_of_the_list_is_not_shown_either() -> None:
 
 def test_two_logins_for_one_registry_are_refused() -> None:
     (problem,) = problems(LOGIN, {**LOGIN, "username": "other"})
-    assert "several entries for own.lan:5000" in problem.found
+    assert "for own.lan:5000" in problem.found
 
 
 def test_a_colon_separates_user_and_password() -> None:
@@ -100,7 +101,7 @@ def test_a_colon_separates_user_and_password() -> None:
 def test_containerd_gets_no_login_for_a_mirror(registry: str, others: dict[str, Any]) -> None:
     login = {**LOGIN, "registry": registry}
     (problem,) = problems(login, image_mirror_mode="containerd", **others)
-    assert f"has {registry}, and image_mirror_mode is containerd" in problem.found
+    assert re.search(rf"{re.escape(registry)}, .*image_mirror_mode is containerd", problem.found)
     assert "image_mirror_mode: rewrite" in problem.todo
 
 
