@@ -20,7 +20,7 @@ MASKED = "***@"
 _KEY = (
     r"(?:(?:pass(?:word|wd|phrase|code)|secret|token|credential|dockerconfigjson|dockercfg|key-data|bindpw|rootpw"
     r"|(?:admin|db|require|root|user)pass|masterauth"
-    r"|(?:api|access|account|encryption|license|master|private|secret|shared|signing|storage)[_.-]?key)s?"
+    r"|(?:api|access|account|certificate|encryption|fernet|license|master|private|secret|shared|signing|ssh|storage)[_.-]?key)s?"
     r"|[_.-](?:pass|pwd|pw)|(?-i:(?<=[a-z])(?:Pass|Pwd|PWD|Pw|PW)))"
 )
 """How the name of a credential ends, whatever its case."""
@@ -54,7 +54,7 @@ _NO_KEY = r"(?![\w./\"'-]+:(?:\s|\Z)|- )"
 _NAMED_OBJECT = r"(?<=-)secrets?[\s\"',=]+(?:-\s+)?[\"']?[a-z0-9]+(?:-[a-z0-9]+)+(?![^\s\"',])"
 """The option --secret names an object of the kind Secret."""
 _NAMED = re.compile(
-    rf"(?i)((?!{_NAMED_OBJECT}){_KEY}{_END}(?:[:=]|:=)[ \t]*+(?:\n[ \t]*+{_NO_KEY})?)"
+    rf"(?i)((?!{_NAMED_OBJECT}){_KEY}{_END}(?:=>|:=|::(?=\s)|[:=]|%3D)[ \t]*+(?:\n[ \t]*+{_NO_KEY})?)"
     rf"(?:\[(?=[^\]\[{{]*\w)[^\]\[{{]*+\]|{_VALUE})"
 )
 _PROSE = re.compile(r"[a-z]{1,24} +[a-z(]")
@@ -92,7 +92,9 @@ Replacement = str | Callable[[re.Match[str]], str]
 _SECRETS: Sequence[tuple[re.Pattern[str], Replacement]] = (
     (
         re.compile(
-            r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)", re.DOTALL
+            r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----.*?"
+            r"(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)",
+            re.DOTALL,
         ),
         HIDDEN,
     ),
@@ -101,15 +103,26 @@ _SECRETS: Sequence[tuple[re.Pattern[str], Replacement]] = (
     # JSON in base64: web tokens, and registry logins.
     (re.compile(r"\beyJ[\w+/=-]{8,}(?:\.[\w-]*){0,2}"), HIDDEN),
     (re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"), HIDDEN),
-    # Prefixes by which GitHub, GitLab, Slack, Hugging Face, OpenAI, Google, Docker and npm mark their tokens.
+    # Prefixes by which GitHub, GitLab, Slack, Hugging Face, OpenAI, Anthropic, NVIDIA, Groq, LangSmith, Google, Vault,
+    # Stripe, SendGrid, Docker, npm, PyPI and age mark their tokens and keys.
     (
         re.compile(
-            r"\b(?:gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abprs]-[\w-]{10,}|hf_\w{20,}"
-            r"|sk-(?:proj-)?\w{20,}|AIza[\w-]{30,}|dckr_pat_[\w-]{20,}|npm_\w{30,})"
+            r"\b(?:gh[pousr]_\w{20,}|github_pat_\w{20,}|gl(?:pat|rt|dt|ptt|cbt|ft|soat|imt)-[\w-]{16,}|xox[abprs]-[\w-]{10,}|hf_\w{20,}"
+            r"|sk-(?:proj-|ant-\w{1,12}-)?\w{20,}|nvapi-[\w-]{20,}|gsk_\w{20,}|lsv2_[a-z]{2}_\w{20,}|AIza[\w-]{30,}"
+            r"|ya29\.[\w-]{20,}|hv[bs]\.[\w-]{20,}|[rs]k_(?:live|test)_\w{16,}|SG\.[\w-]{16,40}\.[\w-]{30,}"
+            r"|dckr_pat_[\w-]{20,}|npm_\w{30,}|pypi-AgE[\w-]{20,}|AGE-SECRET-KEY-1[A-Z0-9]{20,})"
         ),
         HIDDEN,
     ),
-    (re.compile(r"\$2[abxy]\$\d\d\$[./A-Za-z0-9]{53}"), HIDDEN),  # bcrypt
+    (re.compile(r"(//hooks\.slack\.com/(?:services|workflows)/)[\w/-]+"), rf"\1{HIDDEN}"),
+    # Hashes of passwords: bcrypt, others of crypt(3), and LDAP's.
+    (
+        re.compile(
+            r"\$2[abxy]\$\d\d\$[./A-Za-z0-9]{53}|\$(?:[156y]|apr1|argon2\w{1,2})\$[^\s:\"']{8,300}"
+            r"|\{S?(?:SHA|MD5|CRYPT)(?:256|384|512)?\}[\w+/.$=]{8,}"
+        ),
+        HIDDEN,
+    ),
     # Headers, with a scheme of authentication or without one.
     (
         re.compile(
@@ -122,8 +135,20 @@ _SECRETS: Sequence[tuple[re.Pattern[str], Replacement]] = (
     (re.compile(rf"(?i)\b((?:set-)?cookie{_END}:[ \t]*+\[?){_NOT_YET}(?:{_QUOTED}|[^\n\x1f]+)"), rf"\1{HIDDEN}"),
     (re.compile(rf"(?i)\b(x-[\w-]{{0,60}}auth(?:-key)?{_END}[:=]\s*\[?){_NOT_YET}{_VALUE}"), rf"\1{HIDDEN}"),
     (re.compile(r"\b((?i:bearer|basic))\s+(?=\S{0,80}?[A-Z0-9=])[\w.~+/=-]{8,}"), rf"\1 {HIDDEN}"),
-    (re.compile(r"(://[^\s:/@]{0,200}):(?!\d{1,5}(?:[/?#\s]|$))[^\s@\"'<>]{1,500}@"), rf"\1:{HIDDEN}@"),
-    (re.compile(rf"(\bauth{_END}[:=]\s*)(?=\S{{0,80}}?[A-Z0-9=])\\*[\"']?[\w+/.-]{{8,}}=*(?![\w:])"), rf"\1{HIDDEN}"),
+    # User and password of an address; of one of the web also what stands alone, which is a token.
+    (
+        re.compile(r"(://(?!\[)[^\s:/@]{0,200}):(?!\d{1,5}(?:[/?#\s]|$))(?:[^\s/?#\"'<>]{1,500}|[^\s@\"'<>]{1,500})@"),
+        rf"\1:{HIDDEN}@",
+    ),
+    (re.compile(rf"(\bhttps?://){_NOT_YET}[^\s:/?#@\"'<>]{{1,500}}@"), rf"\1{HIDDEN}@"),
+    # Addresses that are their own credential, as those of buckets (AWS, Azure, Google), and codes of a sign-in.
+    (
+        re.compile(
+            rf"(?i)([?&](?:x-(?:amz|goog|oss)-signature|sig(?:nature)?|code(?!=\d{{1,5}}\b))=){_NOT_YET}[^\s&#\"'<>]+"
+        ),
+        rf"\1{HIDDEN}",
+    ),
+    (re.compile(rf"(\b_?auth{_END}[:=]\s*)(?=\S{{0,80}}?[A-Z0-9=])\\*[\"']?[\w+/.-]{{8,}}=*(?![\w:])"), rf"\1{HIDDEN}"),
     (re.compile(rf"(\"auth\\*\"\s*:\s*)(?:{_QUOTED})"), rf'\1"{HIDDEN}"'),
     # Options: their value is the next word, the next item of a list in JSON, or the next line of one in YAML.
     (
@@ -147,7 +172,17 @@ _SECRETS: Sequence[tuple[re.Pattern[str], Replacement]] = (
         rf"\1{HIDDEN}",
     ),
     (re.compile(r"(-pass(?:in|out)?[\s\"',]+pass:)[^\s\"']+"), rf"\1{HIDDEN}"),
-    (re.compile(r"((?:^|[;\s\"'])(?i:pwd)=)(?![/\"'])[^\s;\"']+"), rf"\1{HIDDEN}"),
+    (
+        re.compile(rf"(?m)((?:^|[;,{{\s\"'])(?i:pwd?){_END}[:=][ \t]*+){_NOT_YET}(?!\\*[\"']?[/.\s]){_VALUE}"),
+        rf"\1{HIDDEN}",
+    ),
+    (
+        re.compile(rf"(\becho +(?:-n +)?){_NOT_YET}(?:{_QUOTED}|[^\s|\"']+)(?= *\|[^|\n]{{0,200}}--password-stdin)"),
+        rf"\1{HIDDEN}",
+    ),
+    # Lines of Redis and of .netrc, and elements of XML.
+    (re.compile(rf"(\b(?:requirepass|masterauth|login\s+\S{{1,200}}\s+password)[ \t]+){_WORD}"), rf"\1{HIDDEN}"),
+    (re.compile(rf"(?i)(<[\w.:-]{{0,100}}?{_KEY}>){_NOT_YET}[^<\s][^<]*+"), rf"\1{HIDDEN}"),
     # A name and its value as two fields, in either order.
     (
         re.compile(

@@ -31,6 +31,11 @@ def test_a_credential_goes_from_a_text() -> None:
         assert redacted(shown) == shown
 
 
+def test_a_credential_goes_by_its_form_alone() -> None:
+    shown = {text: redacted(f"found {text} there") for text in CORPUS["forms_hidden"]}
+    assert [text for text, instead in shown.items() if "q7xz" in instead.lower()] == []
+
+
 def test_what_is_no_credential_stays_in_a_text() -> None:
     texts = CORPUS["texts_readable"]
     assert [redacted(text) for text in texts] == texts
