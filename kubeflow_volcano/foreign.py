@@ -1,7 +1,8 @@
 """YAML, JSON and TOML that others wrote: read with limits, so that no text takes the program down or keeps it busy.
 
-All of it is read here. A text beyond the limits raises what a broken one raises: `yaml.YAMLError`, `ValueError`, and
-`tomllib.TOMLDecodeError`, which is a ValueError. `parse` reads YAML as Kubernetes does, and raises InvalidInput.
+All of it is read here, and `Dumper` writes what they read. A text beyond the limits raises what a broken one raises:
+`yaml.YAMLError`, `ValueError`, and `tomllib.TOMLDecodeError`, which is a ValueError. `parse` reads YAML as Kubernetes
+does, and raises InvalidInput.
 """
 
 from __future__ import annotations
@@ -48,10 +49,14 @@ class _Limited:
         self._depth -= 1
 
     def construct_document(self, node: yaml.Node) -> Any:
-        """The value of a document, if its aliases are not too many."""
+        """The value of a document, if its aliases are not too many and each scalar is what it is taken for."""
         if self.has_aliases:
             _require_few_copies(node)
-        return super().construct_document(node)  # type: ignore[misc]
+        try:
+            return super().construct_document(node)  # type: ignore[misc]
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            # PyYAML lets through what int, float and datetime say, as of 2024-13-45 and of !!bool 3.
+            raise yaml.YAMLError(f"a value that is not of its type: {error}") from error
 
 
 class CLoader(_Limited, yaml.CSafeLoader):
@@ -275,20 +280,41 @@ def _unknown(_loader: yaml.CSafeLoader, node: yaml.Node) -> Any:
     raise _refusal(f"the tag !!{node.tag.removeprefix(_TAG)}, which JSON has no type for", node)
 
 
+class DumpedLoader(_StrictLoader):
+    """For what PyYAML's safe dumper wrote, which puts no quotes around some texts that are numbers to Go, as 1e-4."""
+
+
+DumpedLoader.yaml_implicit_resolvers = {
+    first: [(tag, rule) for tag, rule in rules if tag not in {f"{_TAG}int", f"{_TAG}float"}]
+    for first, rules in _StrictLoader.yaml_implicit_resolvers.items()
+}
+DumpedLoader.add_implicit_resolver(f"{_TAG}int", re.compile(r"^-?(?:0|[1-9][0-9]*)$"), list("-0123456789"))
+DumpedLoader.add_implicit_resolver(
+    f"{_TAG}float", re.compile(r"^-?(?:[0-9]+\.[0-9]+(?:e[-+][0-9]+)?|\.inf)$|^\.nan$"), list("-.0123456789")
+)
+
+
+class Dumper(yaml.CSafeDumper):
+    """PyYAML's safe dumper, with quotes around every text that Go's parsers and `parse` read as a number, as 1e-4."""
+
+
+Dumper.add_implicit_resolver(f"{_TAG}int", _INT, list("-+0123456789"))
+Dumper.add_implicit_resolver(f"{_TAG}float", _FLOAT, list("-+.0123456789"))
+
 _StrictLoader.add_constructor(f"{_TAG}float", _float)
 _StrictLoader.add_constructor(f"{_TAG}int", _int)
 for _name in ("binary", "omap", "pairs", "set", "timestamp"):
     _StrictLoader.add_constructor(f"{_TAG}{_name}", _unknown)
 
 
-def parse(text: str | bytes, origin: str) -> list[Any]:
+def parse(text: str | bytes, origin: str, loader: Loader = _StrictLoader) -> list[Any]:
     """Every document of `text` that is not empty. Messages begin with `origin`, a file or an address.
 
     Raises:
         InvalidInput: not YAML, not UTF-8, a key that is not text or not unique, or an alias inside its own anchor.
     """
     try:
-        documents = [document for document in read_yamls(text, _StrictLoader) if document is not None]
+        documents = [document for document in read_yamls(text, loader) if document is not None]
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f"{origin}:{mark.line + 1}:{mark.column + 1}" if mark else origin

@@ -16,6 +16,7 @@ import yaml
 
 from kubeflow_volcano.foreign import (
     MOST_DEPTH,
+    CLoader,
     PurePythonLoader,
     compose_yaml,
     parse,
@@ -55,6 +56,22 @@ def test_yaml_beyond_the_limits_is_refused_at_once(
     with pytest.raises(refusal):
         read(text)
     assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a: 2024-13-45", "a: 2024-02-30", "1" * 5000, "!!int x", "!!int ''", "!!float ''", "!!bool x", "!!timestamp x"],
+    ids=lambda text: text[:12],
+)
+def test_a_value_that_is_not_of_its_type_is_no_yaml(text: str) -> None:
+    for loader in (CLoader, PurePythonLoader):
+        with pytest.raises(yaml.YAMLError):
+            list(read_yamls(text, loader))
+    with pytest.raises(yaml.YAMLError):
+        read_yaml(text)
+    if text.startswith(("!!", "1")):
+        with pytest.raises(InvalidInput):
+            parse(text, "f")
 
 
 def test_aliases_of_ordinary_size_stay() -> None:

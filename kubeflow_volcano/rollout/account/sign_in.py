@@ -55,7 +55,7 @@ def dex(objects: list[Object], account: Account) -> None:
         _add_logins(config, account.logins)
         hashes |= {_key(item): item.password_hash for item in account.logins}
     if hashes:
-        config_map["data"][CONFIG] = yaml.safe_dump(config, sort_keys=False)
+        config_map["data"][CONFIG] = yaml.dump(config, Dumper=foreign.Dumper, sort_keys=False)
         _keep_hashes_in_secret(objects, deployment, hashes)
     _restart_on_change([deployment], account.sum_of_logins)
 

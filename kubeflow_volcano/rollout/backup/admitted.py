@@ -6,8 +6,9 @@ administrator, and would create whatever it finds.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.cluster.objects import Object, Ref, group_of
@@ -63,14 +64,14 @@ def refused(
     """The objects that no backup of this inventory has, and those that give more rights than a profile's.
 
     `titles` are the CRDs that may be in a backup, by group and kind; `spaces` the namespaces of everything in the
-    backup, `profiles` all known ones.
+    backup, `profiles` those on the cluster, and those in the backup that can get the namespace of their name.
     """
     strange: dict[str, list[Ref]] = {}
     rights: dict[str, list[Ref]] = {}
     for obj in objects:
         if why := _not_admitted(obj, titles, spaces, profiles, platform):
             strange.setdefault(why, []).append(Ref.of(obj))
-        elif not allow_rights and (why := _gives_rights(obj, platform)):
+        elif not allow_rights and (why := _gives_rights(obj, profiles, platform)):
             rights.setdefault(why, []).append(Ref.of(obj))
     for why, refs in strange.items():
         yield Problem(
@@ -116,7 +117,8 @@ def _not_admitted(
         right = is_contributor(obj) and ref.namespace in profiles
         why = "RoleBindings that give no contributor a role in a profile"
     elif kind == ("kubeflow.org", "Profile"):
-        right, why = ref.name not in platform.namespaces, "profiles with the name of a namespace of the platform"
+        right = ref.name not in platform.namespaces and ref.name in profiles
+        why = "profiles with the name of a namespace of the platform, or of one that is no profile's"
     elif kind == ("security.istio.io", "AuthorizationPolicy"):
         role = (obj["metadata"].get("annotations") or {}).get("role")
         right, why = role is None or role in ROLES, "AuthorizationPolicies of contributors with another role"
@@ -125,20 +127,39 @@ def _not_admitted(
     return "" if right else why
 
 
-def _gives_rights(obj: Object, platform: Platform) -> str:
+def _gives_rights(obj: Object, profiles: Collection[str], platform: Platform) -> str:
     """With whose rights an object acts, if these are more than a profile's; empty if not."""
     ref = Ref.of(obj)
+    why = ""
     if ref.group == _CONTROLLERS:
-        return "controllers of Metacontroller, which create anything"
-    if ref.group == _SIGN_INS:
-        return "sign-ins that Dex would go on with"
-    if ref.namespace in platform.namespaces and ref.group in STARTING_PODS:
-        return "they start pods in namespaces whose ServiceAccounts have rights of the platform"
-    if ref.namespace in platform.namespaces and ref.group in _TRAFFIC:
-        return "they steer or admit traffic in namespaces of the platform"
-    if (ref.group, ref.kind) == ("kubeflow.org", "Profile") and not is_person((obj.get("spec") or {}).get("owner")):
-        return "profiles whose owner is no person, nor a group of people"
-    return ""
+        why = "controllers of Metacontroller, which create anything"
+    elif ref.group == _SIGN_INS:
+        why = "sign-ins that Dex would go on with"
+    elif ref.namespace in platform.namespaces and ref.group in STARTING_PODS:
+        why = "they start pods in namespaces whose ServiceAccounts have rights of the platform"
+    elif ref.namespace in platform.namespaces and ref.group in _TRAFFIC:
+        why = "they steer or admit traffic in namespaces of the platform"
+    elif ref.group in STARTING_PODS and ref.namespace not in profiles and _has(obj.get("spec"), _is_account):
+        why = "they start pods as ServiceAccounts of namespaces that are no profile's"
+    elif (ref.group, ref.kind) == ("kubeflow.org", "Profile") and not is_person((obj.get("spec") or {}).get("owner")):
+        why = "profiles whose owner is no person, nor a group of people"
+    return why
+
+
+def _is_account(key: Any, value: Any) -> bool:
+    return key in {"serviceAccountName", "serviceAccount"} and isinstance(value, str) and value not in {"", "default"}
+
+
+def _is_way_to_the_node(key: Any, value: Any) -> bool:
+    """Whether a field gives a pod more of its node than the level baseline of Pod Security allows."""
+    return key == "hostPath" or (key in {"privileged", "hostPID", "hostIPC", "hostNetwork"} and value is True)
+
+
+def _has(value: Any, wanted: Callable[[Any, Any], bool]) -> bool:
+    """Whether a field at any depth is wanted."""
+    if isinstance(value, Mapping):
+        return any(wanted(key, item) or _has(item, wanted) for key, item in value.items())
+    return isinstance(value, list) and any(_has(item, wanted) for item in value)
 
 
 def access_given(objects: Iterable[Object]) -> list[str]:
@@ -156,4 +177,6 @@ def access_given(objects: Iterable[Object]) -> list[str]:
         elif is_contributor(obj):
             notes = meta["annotations"]
             lines.append(f"{notes['user']} has the role {notes['role']} in {meta['namespace']}")
+        elif kind[0] in STARTING_PODS and _has(obj.get("spec"), _is_way_to_the_node):
+            lines.append(f"{Ref.of(obj)} starts pods with a host's files, network or processes")
     return lines

@@ -10,7 +10,7 @@ import shutil
 import stat
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -31,6 +31,9 @@ MANIFEST = "manifest.json"
 _SCHEMA = "kfv.backup/v1"
 _SECRET = 0o600
 _MOST_TEXT = 200
+_PIECE = 16 << 20
+"""Bytes that are parsed together: what is read has a limit, and the number of objects of a kind has none."""
+_BETWEEN = b"\n---\n"
 _TEXTS = {"type": ["object", "null"], "additionalProperties": {"type": "string"}}
 _LABEL = "[a-z0-9]([a-z0-9-]*[a-z0-9])?"
 _OBJECT = Draft202012Validator(
@@ -130,7 +133,7 @@ def read(place: Path, *, accept_changed: bool = False) -> Backup:
         InvalidInput: it is no backup, or a file is missing, was changed or cannot be parsed.
     """
     try:
-        document = read_json((place / MANIFEST).read_text(encoding="utf-8"))
+        document = read_json(_content(place / MANIFEST).decode())
         if not isinstance(document, dict) or document.get("schema") != _SCHEMA:
             raise DecodeError(f"schema is not {_SCHEMA}")
         origin = decode(Origin, document, "manifest")
@@ -144,10 +147,9 @@ def read(place: Path, *, accept_changed: bool = False) -> Backup:
     for name, expected in sums.items():
         try:
             data = _content(place / Path(name).name)
-        except OSError as error:
-            problems.append(
-                _damaged(place / name, f"cannot be read: {error.strerror}", "copy it from where it is whole.")
-            )
+        except (OSError, ValueError) as error:  # ValueError: the name is none of a file
+            why = error.strerror if isinstance(error, OSError) else error
+            problems.append(_damaged(place / name, f"cannot be read: {why}", "copy it from where it is whole."))
             continue
         if hashlib.sha256(data).hexdigest() != expected and not accept_changed:
             todo = "restore it from a copy; if it was edited on purpose, set restore_accept_changed: true."
@@ -172,11 +174,24 @@ def _content(path: Path) -> bytes:
 
 def _objects(data: bytes, path: Path) -> list[Object]:
     """The objects in a file; raises InvalidInput with everything in it that is none."""
-    objects = foreign.parse(data, str(path))
+    objects = [obj for piece in _pieces(data) for obj in foreign.parse(piece, str(path), foreign.DumpedLoader)]
     faults = [(number, best_match(_OBJECT.iter_errors(item))) for number, item in enumerate(objects, start=1)]
     if problems := [_malformed(path, number, fault) for number, fault in faults if fault]:
         raise InvalidInput(problems)
     return objects
+
+
+def _pieces(data: bytes) -> Iterator[bytes]:
+    """The documents, several together; a line with three dashes is inside none, because mappings are indented."""
+    start = 0
+    while len(data) - start > _PIECE:
+        end = data.rfind(_BETWEEN, start, start + _PIECE)
+        end = data.find(_BETWEEN, start + _PIECE) if end < 0 else end
+        if end < 0:
+            break
+        yield data[start : end + 1]
+        start = end + 1
+    yield data[start:]
 
 
 def _malformed(path: Path, number: int, fault: ValidationError) -> Problem:
@@ -197,7 +212,7 @@ def _by_file(objects: Iterable[Object]) -> Mapping[str, Sequence[Object]]:
 
 
 def _text(objects: Sequence[Object]) -> str:
-    return yaml.dump_all(objects, Dumper=yaml.CSafeDumper, sort_keys=True, allow_unicode=True, explicit_start=True)
+    return yaml.dump_all(objects, Dumper=foreign.Dumper, sort_keys=True, allow_unicode=True, explicit_start=True)
 
 
 def _no_backup(place: Path, why: str) -> Problem:

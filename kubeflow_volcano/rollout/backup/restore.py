@@ -211,6 +211,13 @@ def _refused(
     titles = {item.key: item.title for item in served if item.title in ours or item.title in platform.crds}
     spaces = {obj["metadata"].get("namespace") or "" for obj in backup.objects}
     profiles = {obj["metadata"]["name"] for obj in backup.objects if obj["kind"] == "Profile"}
+    # The profile controller takes no namespace without its annotation (Reconcile in profile_controller.go), and a
+    # contributor of such a profile would get rights in it all the same.
+    profiles -= {
+        item["metadata"]["name"]
+        for item in cluster.list("v1", "Namespace", brief=True).items
+        if "owner" not in (item["metadata"].get("annotations") or {})
+    }
     with contextlib.suppress(NotServed):
         profiles |= {item["metadata"]["name"] for item in cluster.list(*_PROFILE, brief=True).items}
     yield from refused(objects, titles, spaces, profiles, platform, allow_rights=allow_rights)

@@ -30,7 +30,9 @@ def label_namespaces(objects: Iterable[Object], labels: Mapping[str, str]) -> No
         if obj["kind"] == "Namespace":
             obj["metadata"]["labels"] = {**(obj["metadata"].get("labels") or {}), **labels}
         elif _is_of_profiles(obj):
-            obj["data"][_KEY] = yaml.safe_dump({**_labels_of_profiles(obj), **labels}, sort_keys=False)
+            obj["data"][_KEY] = yaml.dump(
+                {**_labels_of_profiles(obj), **labels}, Dumper=foreign.Dumper, sort_keys=False
+            )
 
 
 def missing_namespaces(

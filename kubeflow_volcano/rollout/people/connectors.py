@@ -73,7 +73,7 @@ def add_connectors(
     config["connectors"] = [*kept, *made]
     if issuer := public_issuer(connectors, access):
         config["issuer"] = issuer
-    config_map["data"][CONFIG] = yaml.safe_dump(config, sort_keys=False)
+    config_map["data"][CONFIG] = yaml.dump(config, Dumper=foreign.Dumper, sort_keys=False)
     annotate(config_map["metadata"], MADE, " ".join(sorted(ids)))
     if secrets:
         objects.insert(objects.index(deployment), _secret(deployment["metadata"]["namespace"], secrets))

@@ -69,7 +69,7 @@ def _with_page(objects: Sequence[Object], given: NotebookSettings) -> Iterator[O
         text = changed["data"][PAGE]
         page = next(iter(foreign.parse(text.encode(), f"{PAGE} of {WEB_APP}")), None)
         _change(_form(page), given)
-        changed["data"][PAGE] = yaml.safe_dump(page, sort_keys=False)
+        changed["data"][PAGE] = yaml.dump(page, Dumper=foreign.Dumper, sort_keys=False)
         yield changed
 
 

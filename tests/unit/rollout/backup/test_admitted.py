@@ -63,7 +63,7 @@ def policy(space: str, role: str | None) -> Object:
 
 def problems(*objects: Object, allow: bool = False) -> list[Problem]:
     spaces = {obj["metadata"].get("namespace", "") for obj in objects}
-    return [*refused(objects, TITLES, spaces, {"team-a"}, PLATFORM, allow_rights=allow)]
+    return [*refused(objects, TITLES, spaces, {"team-a", "team-b"}, PLATFORM, allow_rights=allow)]
 
 
 ORDINARY = [
@@ -74,7 +74,8 @@ ORDINARY = [
     binding("view"),
     secret(),
     made("v1", "Namespace", "team-a"),
-    made("kubeflow.org/v1", "PyTorchJob", "j", "team-a"),
+    made("kubeflow.org/v1", "PyTorchJob", "j", "team-a", spec={"serviceAccountName": "own"}),
+    made("kubeflow.org/v1", "PyTorchJob", "j", "lab", spec={"serviceAccountName": "default"}),
     made("scheduling.volcano.sh/v1beta1", "Queue", "q"),
     policy("team-a", None),
     policy("team-a", "edit"),
@@ -114,6 +115,7 @@ def test_what_a_backup_has_is_admitted() -> None:
         binding(subjects=[{"kind": "ServiceAccount", "name": "eve@example.com", "namespace": "default"}]),
         profile("kubeflow"),
         profile("kube-system"),
+        profile("argocd"),
         policy("team-a", "cluster-admin"),
     ],
     ids=lambda obj: f"{obj['kind']}-{obj['metadata'].get('namespace', '')}",
@@ -135,6 +137,7 @@ def test_what_no_backup_has_is_refused_whatever_is_allowed(obj: Object) -> None:
         policy("kubeflow", "edit"),
         made("metacontroller.k8s.io/v1alpha1", "CompositeController", "eve"),
         made("dex.coreos.com/v1", "AuthCode", "c", "auth"),
+        made("kubeflow.org/v1", "PyTorchJob", "eve", "argocd", spec={"a": [{"serviceAccountName": "argocd-server"}]}),
         profile("team-b", kind="ServiceAccount"),
         profile("team-b", name="system:authenticated", kind="Group"),
         made("kubeflow.org/v1", "Profile", "team-b"),
@@ -151,7 +154,9 @@ def test_what_gives_more_rights_than_a_profile_needs_a_decision(obj: Object) -> 
 def test_who_gets_access_is_said() -> None:
     clouds = profile("team-c")
     clouds["spec"]["plugins"] = [{"kind": "AwsIamForServiceAccount"}]
-    lines = access_given([*ORDINARY, made("kubeflow.org/v1", "Profile", "team-b", spec={"owner": "x"}), clouds])
+    way = {"template": {"spec": {"volumes": [{"name": "root", "hostPath": {"path": "/"}}]}}}
+    job = made("kubeflow.org/v1", "PyTorchJob", "j", "team-a", spec={"replicas": [way]})
+    lines = access_given([*ORDINARY, made("kubeflow.org/v1", "Profile", "team-b", spec={"owner": "x"}), clouds, job])
     assert lines == [
         "a@example.com owns team-a",
         "researchers owns team-a",
@@ -159,6 +164,7 @@ def test_who_gets_access_is_said() -> None:
         "the first user has the password of the backup",
         "no user owns team-b",
         "a@example.com owns team-c, with plugins of clouds",
+        "PyTorchJob team-a/j starts pods with a host's files, network or processes",
     ]
 
 

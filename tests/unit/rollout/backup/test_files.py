@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
+from kubeflow_volcano import foreign
 from kubeflow_volcano.cluster.objects import Object, new_object
 from kubeflow_volcano.problems import InvalidInput, NotWritten
 from kubeflow_volcano.rollout.backup.files import MANIFEST, Backup, Origin, read, write
@@ -129,6 +133,54 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None
     os.mkfifo(place / "secret.core.yaml")
     with pytest.raises(InvalidInput, match="is no regular file"):
         read(place)
+
+
+def test_neither_is_a_manifest_that_is_a_pipe(tmp_path: Path) -> None:
+    place = write(tmp_path, BACKUP)
+    (place / MANIFEST).unlink()
+    os.mkfifo(place / MANIFEST)
+    with pytest.raises(InvalidInput, match="is no regular file"):
+        read(place)
+
+
+def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path) -> None:
+    place = write(tmp_path, BACKUP)
+    manifest = json.loads((place / MANIFEST).read_text())
+    manifest["files"] |= {"a\0b": "", "..": "", "": ""}
+    (place / MANIFEST).write_text(json.dumps(manifest))
+    with pytest.raises(InvalidInput) as caught:
+        read(place)
+    assert len(caught.value.problems) == 3
+
+
+_NUMBERS = ["1e-4", "1e3", "4e10", "0o17", "08", "1.e5", ".5e5", "-1e-9", "1_000", "0x1F", "1e400", ".inf"]
+TEXTS = [*_NUMBERS, "12:30", "2026-01-01", "yes", "~", "null", "=", "<<", "-", "#", "&a", "*a"]
+
+
+@pytest.mark.parametrize("dumper", [yaml.CSafeDumper, foreign.Dumper])
+def test_what_looks_like_a_number_stays_a_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dumper: Any) -> None:
+    """Learning rates in arguments and hashes of commits in labels; earlier versions wrote with the first dumper."""
+    monkeypatch.setattr(foreign, "Dumper", dumper)
+    spec = {
+        "texts": TEXTS,
+        "keys": dict.fromkeys(TEXTS, 1),
+        "numbers": [1, 0, -5, 0.1, 1e-9, 1e300, 1e16, -2.5, 10**20],
+    }
+    backup = Backup(ORIGIN, (new_object("kubeflow.org/v1beta1", "Experiment", "e", "n", spec=spec),))
+    place = write(tmp_path, backup)
+    assert read(place) == backup
+    if dumper is not yaml.CSafeDumper:
+        assert foreign.parse((place / "experiment.kubeflow.org.yaml").read_bytes(), "f") == [*backup.objects]
+
+
+def test_a_kind_may_have_more_objects_than_what_is_read_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backup = Backup(ORIGIN, tuple(profile(f"team-{number}") for number in range(40)))
+    place = write(tmp_path, backup)
+    for most in (1, 150, 1000):
+        monkeypatch.setattr("kubeflow_volcano.rollout.backup.files._PIECE", most)
+        assert [obj["spec"] for obj in read(place).objects] == [obj["spec"] for obj in backup.objects]
 
 
 def test_two_backups_in_one_second_do_not_remove_each_other(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from kubeflow_volcano.rollout.backup.files import Backup, Origin
 from kubeflow_volcano.rollout.backup.restore import restore
 from kubeflow_volcano.rollout.settings.settings import parse
 
+RBAC = "rbac.authorization.k8s.io"
 ORIGIN = Origin("2026-01-02T03:04:05Z", "v1.30.2", {}, {}, ())
 SETTINGS = parse({"kubeflow_release": "1.9.1"})
 PLATFORM = Platform.of(SETTINGS.known_components, SETTINGS.volcano_namespace)
@@ -46,12 +47,21 @@ def cluster(api: Any) -> Any:
     """A cluster with Volcano, of which this project applied only the CRD of Things."""
 
     def serve(path: str, *kinds: tuple[str, str]) -> None:
-        resources = [{"kind": kind, "name": plural, "namespaced": False} for kind, plural in kinds]
+        resources = [{"kind": kind, "name": plural, "namespaced": kind == "RoleBinding"} for kind, plural in kinds]
         api.on("GET", path, api.reply(body={"resources": resources}))
 
     serve("/apis/scheduling.volcano.sh/v1beta1", ("Queue", "queues"))
     serve("/apis/own.example/v1", ("Thing", "things"))
-    serve("/apis/rbac.authorization.k8s.io/v1", ("ClusterRoleBinding", "clusterrolebindings"))
+    serve("/apis/kubeflow.org/v1", ("Profile", "profiles"))
+    serve(
+        "/apis/rbac.authorization.k8s.io/v1",
+        ("ClusterRoleBinding", "clusterrolebindings"),
+        ("RoleBinding", "rolebindings"),
+    )
+    serve("/api/v1", ("Namespace", "namespaces"))
+    spaces = [{"metadata": {"name": "argocd"}}, {"metadata": {"name": "team-a", "annotations": {"owner": "a"}}}]
+    for path, items in (("/api/v1/namespaces", spaces), ("/apis/kubeflow.org/v1/profiles", [])):
+        api.on("GET", path, api.reply(body={"kind": "List", "metadata": {"resourceVersion": "1"}, "items": items}))
     meta = {
         "name": "things.own.example",
         "managedFields": [{"manager": "kubeflow-volcano", "operation": "Apply", "fieldsV1": {}}],
@@ -76,6 +86,23 @@ def test_everything_that_cannot_be_restored_is_named_at_once_with_the_words_that
     assert "restore_exclude: [Relic.none.example, Workflow.argoproj.io]" in unserved.todo
     assert "ClusterRoleBinding eve" in refused.found
     assert {request.method for request in api.requests} == {"GET"}
+
+
+def test_no_profile_gets_rights_in_a_namespace_that_is_none_of_its(cluster: Any) -> None:
+    def sharing(space: str) -> tuple[Object, Object]:
+        owner = {"kind": "User", "name": "eve@example.com"}
+        binding = made(f"{RBAC}/v1", "RoleBinding", "eve", subjects=[owner])
+        binding["roleRef"] = {"apiGroup": RBAC, "kind": "ClusterRole", "name": "kubeflow-edit"}
+        binding["metadata"] |= {"namespace": space, "annotations": {"role": "edit", "user": "eve@example.com"}}
+        return made("kubeflow.org/v1", "Profile", space, spec={"owner": owner}), binding
+
+    backup = Backup(ORIGIN, (*sharing("argocd"), *sharing("team-a"), *sharing("team-new")))
+    with pytest.raises(InvalidInput) as caught:
+        restore(cluster, backup, PLATFORM, Choice(), check=True, progress=silent)
+    assert [problem.found.rpartition(": ")[2] for problem in caught.value.problems] == [
+        "Profile argocd.",
+        "RoleBinding argocd/eve.",
+    ]
 
 
 def test_the_rest_is_restored(cluster: Any) -> None:
