@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import yaml
 
 from kubeflow_volcano.apply.rights import Rights
 from kubeflow_volcano.apply.survey import learn_kinds
@@ -204,12 +207,13 @@ def _missing_providers(cluster: Cluster, existing: Iterable[Component], objects:
             wanted[name].append(str(Ref.of(obj)))
     if istio is None or not wanted:
         return
-    providers = [
-        item["name"]
-        for each in cluster.list(_MESH.api_version, _MESH.kind, namespace=_MESH.namespace).items
-        if each["metadata"]["name"].startswith(_MESH.name)
-        for item in (read_yaml((each.get("data") or {}).get("mesh") or "{}") or {}).get("extensionProviders") or ()
-    ]
+    providers: list[str] = []
+    for each in cluster.list(_MESH.api_version, _MESH.kind, namespace=_MESH.namespace).items:
+        if each["metadata"]["name"].startswith(_MESH.name):
+            # Istiod goes on with what it read before one that it cannot read (meshwatcher in pkg/config/mesh).
+            with contextlib.suppress(yaml.YAMLError, AttributeError, LookupError, TypeError):
+                parsed = read_yaml((each.get("data") or {}).get("mesh") or "{}") or {}
+                providers += [item["name"] for item in parsed.get("extensionProviders") or ()]
     for name in sorted(wanted.keys() - {*providers}):
         yield Problem(
             f"the mesh has no extension provider {name} ({_MESH}, data.mesh).",
