@@ -10,14 +10,13 @@ from kubeflow_volcano.cluster.objects import Ref, conditions
 from kubeflow_volcano.validators.core.facts import Unread
 from kubeflow_volcano.validators.core.safe import safe
 from kubeflow_volcano.validators.explain.model import Explanation, Finding, Situation, State
+from kubeflow_volcano.validators.explain.words import REPEATING
 from kubeflow_volcano.validators.language.catalog import ENGLISH
 from kubeflow_volcano.validators.language.speaking import counted, padded, say, speaking, translated, wrapped
 
 _MOST_LINES = 20
 _LONGEST = 400
 _MOST_EVENTS, _MOST_MESSAGES = 3, 6
-_REPEATING = frozenset({"FailedScheduling", "PodGroupPending", "Unschedulable"})
-"""Reasons of events that repeat the conditions of pods and PodGroups."""
 _HEADS = {
     State.STARTED: "has started",
     State.SUSPENDED: "is suspended",
@@ -90,7 +89,7 @@ def _last_messages(situation: Situation) -> list[str]:
     scheduled = ((Ref.of(pod), conditions(pod).get("PodScheduled", {})) for pod in situation.unplaced)
     messages += [(condition.get("message"), f"{ref}") for ref, condition in scheduled]
     first = {message: source for message, source in reversed(messages) if message}
-    events = [item for item in situation.events if item.reason not in _REPEATING]
+    events = [item for item in situation.events if item.reason not in REPEATING]
     first |= {item.message: f"{item.ref}, {item.reason}" for item in events[-_MOST_EVENTS:]}
     return [f"{source}: {message}" for message, source in first.items()][-_MOST_MESSAGES:]
 

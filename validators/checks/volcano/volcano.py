@@ -38,8 +38,9 @@ from kubeflow_volcano.validators.subjects.gang import scheduler_configuration
 from kubeflow_volcano.validators.subjects.gang.leases import LEASES
 from kubeflow_volcano.validators.subjects.gang.operator_flags import container_of
 from kubeflow_volcano.validators.subjects.gang.queue_opening import open_command
-from kubeflow_volcano.validators.subjects.gang.scheduler_configuration import Unusable
+from kubeflow_volcano.validators.subjects.gang.scheduler_configuration import Configuration, Unusable
 from kubeflow_volcano.validators.subjects.gang.scheduler_correction import correction
+from kubeflow_volcano.validators.subjects.gang.scheduler_log import SCHEDULER_LOGS, refused
 from kubeflow_volcano.validators.subjects.issues import verdict
 from kubeflow_volcano.validators.subjects.kubectl import patch, pointer
 
@@ -202,15 +203,16 @@ def _unusable_resources(queue: Object) -> Iterator[str]:
     )
 
 
-@check("F4", "gang-plugin", severity=Severity.BLOCKER, reads=(DEPLOYMENTS, CONFIGMAPS))
+@check("F4", "gang-plugin", severity=Severity.BLOCKER, reads=(DEPLOYMENTS, CONFIGMAPS, SCHEDULER_LOGS))
 def gang_plugin(facts: Facts) -> Outcome:
     """The scheduler's configuration enables gang scheduling.
 
-    Volcano must accept it, as with an unknown action it ignores all of it. It needs action allocate and the plugin
-    gang, whose enableJobReady is not false: otherwise members are scheduled one by one. Action enqueue may be left out:
-    allocate then admits PodGroups itself, without the capability of queues and the room that plugin overcommit keeps. A
-    warning names what Volcano skips (plugins, keys and arguments that this version does not read), and what gangs do
-    without (predicates, one of proportion and capacity). Correct the ConfigMap; the scheduler reloads it.
+    Volcano must accept it, as with an unknown action it ignores all of it; where the scheduler's own log refuses it, it
+    does not count, however sound it looks. It needs action allocate and the plugin gang, whose enableJobReady is not
+    false: otherwise members are scheduled one by one. Action enqueue may be left out: allocate then admits PodGroups
+    itself, without the capability of queues and the room that plugin overcommit keeps. A warning names what Volcano
+    skips (plugins, keys and arguments that this version does not read), and what gangs do without (predicates, one of
+    proportion and capacity). Correct the ConfigMap; the scheduler reloads it.
     """
     scheduler = _scheduler(facts)
     configuration = scheduler_configuration.read(scheduler, facts)
@@ -220,6 +222,8 @@ def gang_plugin(facts: Facts) -> Outcome:
     version = scheduler_configuration.version(facts)
     wrong = tuple(scheduler_configuration.faults(configuration, version))
     observed = {"actions": list(configuration.actions), "plugins": list(configuration.plugins)}
+    if not any(item.fails for item in wrong) and (said := _refused(configuration, facts)):
+        return said
     if not wrong:
         note = "" if "enqueue" in configuration.actions else f" {_WITHOUT_ENQUEUE}"
         return passed(f"{configuration.ref} has gang on.{note}", objects=(configuration.ref,), observed=observed)
@@ -242,6 +246,26 @@ def gang_plugin(facts: Facts) -> Outcome:
         objects=(configuration.ref,),
         todo=todo,
         changes=(command,) if command else (),
+    )
+
+
+def _refused(configuration: Configuration, facts: Facts) -> Outcome | None:
+    """That the scheduler itself refuses what looks sound here; its word counts."""
+    found = facts.get(CONFIGMAPS, configuration.ref.namespace, configuration.ref.name) or {}
+    text = str((found.get("data") or {}).get(configuration.key) or "")
+    said = {pod: why for pod, log in facts.known(SCHEDULER_LOGS).items() if text and (why := refused(text, log))}
+    if not said:
+        return None
+    pod, why = next(iter(said.items()))
+    return failed(
+        "RefusedByScheduler",
+        f'{pod} refuses {configuration.ref}, in which nothing wrong is known here: it says "{why}". It goes on with '
+        "the configuration before it, and after a start with its built-in one.",
+        expected="a configuration that the scheduler loads",
+        observed={str(ref): text for ref, text in said.items()},
+        objects=(configuration.ref, *said),
+        todo="correct what the scheduler's message names; it reads the configuration again within a minute.",
+        commands=(f"kubectl -n {pod.namespace} logs {pod.name} --tail 200",),
     )
 
 

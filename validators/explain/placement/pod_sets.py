@@ -42,7 +42,7 @@ def pod_sets(situation: Situation) -> tuple[PodSet, ...]:
     for pod in ungated:
         alike.setdefault((role_of(pod).lower(), _shape(pod)), []).append(pod)
     sets = {
-        key: PodSet(role_of(pods[0]), len(pods), _wish(pods[0], situation), Ref.of(pods[0]))
+        key: PodSet(role_of(pods[0]), len(pods), wish_of(pods[0], situation), Ref.of(pods[0]))
         for key, pods in alike.items()
     }
     for item in _missing(situation):
@@ -69,10 +69,11 @@ def _missing(situation: Situation) -> Iterator[PodSet]:
             meta = {**(role.template.get("metadata") or {}), "namespace": job.ref.namespace}
             twin = next((pod for pod in situation.pods if role_of(pod).lower() == role.name.lower()), role.template)
             spec = {key: item for key, item in twin["spec"].items() if key != "nodeName"}
-            yield PodSet(role.name, count, _wish({"metadata": meta, "spec": spec}, situation))
+            yield PodSet(role.name, count, wish_of({"metadata": meta, "spec": spec}, situation))
 
 
-def _wish(pod: Object, situation: Situation) -> Wish:
+def wish_of(pod: Object, situation: Situation) -> Wish:
+    """What the pod requires of a node, without devices that only the scheduler counts."""
     # Without a gang, the first pod that mounts a claim has it bound, and others then go wherever its volume is reached.
     unbound = unbound_claims(pod, situation.facts) if situation.group else ()
     wish = Wish.of(pod, volume_terms(pod, situation.facts), unbound)

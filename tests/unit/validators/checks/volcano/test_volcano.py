@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 import yaml
 
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.validators.checks.volcano import volcano
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.outcome import CannotJudgeError, Outcome, Status
+from kubeflow_volcano.validators.subjects.gang.scheduler_log import SCHEDULER_LOGS
 from tests.samples.facts import VOLCANO_KINDS, deployment, facts, judged, obj, pod, with_volcano
 from tests.samples.kubectl import json_patched
 
@@ -276,6 +277,23 @@ def test_a_configuration_that_does_not_gang_fails(text: str | None, reason: str)
     outcome = judged(volcano.gang_plugin, configured(text))
     assert (outcome.status, outcome.reason) == (Status.FAIL, reason)
     assert "volcano-scheduler-configmap" in outcome.message
+
+
+def test_a_configuration_that_the_scheduler_itself_refuses_does_not_count() -> None:
+    """Its log outranks what looks sound here; a refusal of another text is one of an earlier configuration."""
+    one = Ref("v1", "Pod", "volcano-system", "volcano-scheduler-1")
+
+    def told(text: str) -> Outcome:
+        said = (
+            f"E1128 10:00:00.1 1 scheduler.go:159] Scheduler config {text.strip()} is invalid: failed to find x\nI1128"
+        )
+        return volcano.gang_plugin(replace(configured(GOOD), found={SCHEDULER_LOGS: {one: said}}))
+
+    found = told(GOOD)
+    assert (found.status, found.reason) == (Status.FAIL, "RefusedByScheduler")
+    assert 'says "failed to find x"' in found.message
+    assert one in found.objects
+    assert told(GOOD.replace("drf", "other") + "# before").status is Status.PASS
 
 
 def test_gangs_need_no_action_enqueue_and_nothing_puts_it_back() -> None:
