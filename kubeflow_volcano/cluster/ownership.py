@@ -43,3 +43,18 @@ def owner_of(obj: Object) -> str:
     first = [entry for entry in entries if entry.get("time") == meta.get("creationTimestamp")]
     managers = sorted({entry["manager"] for entry in first or entries if "manager" in entry})
     return mark_of(obj) or f"field manager {', '.join(managers) or 'unknown'}"
+
+
+def writers_of(obj: Object, *path: str) -> tuple[str, ...]:
+    """The field managers that wrote the field at this path, the last of them last; none where nothing tells.
+
+    Rule: FieldsV1 of apimachinery, pkg/apis/meta/v1: a set of paths, each key `f:` and the name of a field.
+    """
+    entries = sorted(obj["metadata"].get("managedFields") or (), key=lambda entry: str(entry.get("time") or ""))
+    return tuple(dict.fromkeys(str(item.get("manager")) for item in entries if _has(item.get("fieldsV1"), path)))
+
+
+def _has(fields: object, path: tuple[str, ...]) -> bool:
+    if not path:
+        return fields is not None
+    return isinstance(fields, Mapping) and f"f:{path[0]}" in fields and _has(fields[f"f:{path[0]}"], path[1:])

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 
 from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
-from kubeflow_volcano.cluster.admission.alterations import Alteration, changed, interceptors
+from kubeflow_volcano.cluster.admission.alterations import Alteration, altered_by, changed
 from kubeflow_volcano.cluster.admission.denials import denied_elsewhere
 from kubeflow_volcano.cluster.admission.pod_security import violated
 from kubeflow_volcano.cluster.api.client import Cluster
@@ -337,7 +337,7 @@ class Session:
     def altered(self, pod: Object) -> Alteration | None:
         """What admission changed of a pod of this session, and which webhooks may have; None where nothing."""
         changes = self._altered.get(pod["metadata"]["uid"])
-        return Alteration(changes, interceptors(self.cluster, pod)) if changes else None
+        return altered_by(self.cluster, pod, changes) if changes else None
 
     def adopt(self, obj: Object) -> None:
         """Record an object that a controller created for a probe, so that `close` waits for its deletion."""

@@ -16,7 +16,7 @@ from kubeflow_volcano.validators.subjects.outages import taints_in
 _UNPREPARED = "kube-controller-manager"
 """In the session's text about a namespace without ServiceAccount or counted quota."""
 _HOOKS = "admissionregistration.k8s.io/v1"
-_HOOK = re.compile(r"MutatingWebhookConfiguration ([^\s,)]+)")
+_HOOK = re.compile(r"(MutatingWebhookConfiguration|MutatingAdmissionPolicy) ([^\s,)]+)")
 _UNREAD = frozenset({"Forbidden", "Unauthorized", "Unreachable"})
 
 
@@ -57,7 +57,7 @@ def _denied(policy: Ref, text: str, *, owns: bool) -> Outcome:
 
 def altered(text: str, because: Cause = "E1") -> Outcome:
     """Admission changes pods so that they get no node; the check of names, which is first to need a pod, reports it."""
-    hooks = [Ref(_HOOKS, "MutatingWebhookConfiguration", "", name) for name in dict.fromkeys(_HOOK.findall(text))]
+    hooks = [Ref(_HOOKS, kind, "", name) for kind, name in dict.fromkeys(_HOOK.findall(text))]
     return failed(
         ALTERED,
         text,

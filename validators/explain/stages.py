@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from kubeflow_volcano.text import counted
+from kubeflow_volcano.cluster.ownership import writers_of
+from kubeflow_volcano.text import few
 from kubeflow_volcano.validators.core.facts import Unread
 from kubeflow_volcano.validators.core.outcome import CannotJudgeError
 from kubeflow_volcano.validators.explain.containers import containers
+from kubeflow_volcano.validators.explain.creation.changes import changes, following
 from kubeflow_volcano.validators.explain.creation.companions import companions
 from kubeflow_volcano.validators.explain.creation.controllers import controllers
 from kubeflow_volcano.validators.explain.creation.coscheduling import SECOND_SCHEDULER, coscheduling, is_coscheduled
@@ -49,6 +51,8 @@ from kubeflow_volcano.validators.explain.scheduling.queues import queue
 from kubeflow_volcano.validators.explain.scheduling.reclaim import reclaim
 from kubeflow_volcano.validators.explain.scheduling.schedulers import gates, scheduler
 from kubeflow_volcano.validators.explain.scheduling.shares import guarantees, share
+from kubeflow_volcano.validators.explain.words import last_warning, outranking
+from kubeflow_volcano.validators.explain.words import room as has_room
 from kubeflow_volcano.validators.subjects.gang.leases import abandoned
 
 STAGES: tuple[Callable[[Situation], Iterator[Finding]], ...] = (
@@ -71,6 +75,7 @@ STAGES: tuple[Callable[[Situation], Iterator[Finding]], ...] = (
     expected_refusals,
     refusals,
     companions,
+    changes,
     # Does their scheduler run, and may it place them?
     scheduler,
     gates,
@@ -93,6 +98,8 @@ STAGES: tuple[Callable[[Situation], Iterator[Finding]], ...] = (
 )
 """Causes come before their consequences."""
 
+_PLACING = frozenset(STAGES[STAGES.index(claims) : STAGES.index(containers)])
+"""Of these a scheduler has the last word."""
 _OF_VOLCANO = frozenset(
     {podgroup, queue, scheduler, attachments, claims_ignored, preemption, reclaim}
     | {guarantees, overcommit, share, best_effort}
@@ -109,6 +116,7 @@ def explain(situation: Situation) -> Explanation:
     if state in {State.SUCCEEDED, State.FAILED, State.SUSPENDED}:
         return Explanation(situation, state, tuple(_of_inactive(situation)), tuple(_unread_of_kueue(unread)))
     findings: list[Finding] = []
+    placing: list[Finding] = []
     of_other = _OF_VOLCANO if is_coscheduled(situation) else _OF_SCHEDULER_PLUGINS
     for stage in (stage for stage in STAGES if stage not in of_other):
         # A refused pod and the quota that refuses it are one cause.
@@ -119,10 +127,16 @@ def explain(situation: Situation) -> Explanation:
                     # Once the gang runs, only its own containers and what they need beside it are in the job's way.
                     blocks = item.blocks and (state is State.WAITING or stage in {containers, companions})
                     findings.append(replace(item, blocks=blocks))
+                    placing += findings[-1:] if stage in _PLACING else ()
         except CannotJudgeError as stop:
             why = stop.outcome
             if all(item.message != why.message for item in unread.values()):
                 unread[stage.__name__] = Unread(why.reason, why.message, why.todo)
+    findings = following(findings, [role.name for role in situation.job.roles if role.replicas > 0])
+    # Who is not made, or has no scheduler to judge him, has its cause there.
+    if state is State.WAITING and not any(item.blocks and item not in placing for item in findings):
+        young = situation.facts.taken - situation.job.created < _YOUNG_SECONDS
+        findings = [*(replace(item, blocks=not young) for item in outranking(situation, placing)), *findings]
     if state is State.WAITING and not any(item.blocks for item in findings):
         findings += _without_cause(situation, complete=not unread)
     return Explanation(situation, state, tuple(findings), tuple(unread.values()))
@@ -144,6 +158,8 @@ def _of_inactive(situation: Situation) -> Iterator[Finding]:
         )
     elif situation.state is State.SUSPENDED:
         volcano = ref.group == "batch.volcano.sh"
+        paths = (("spec", "suspend"), ("spec", "runPolicy", "suspend"))
+        wrote = dict.fromkeys(name for path in paths for name in writers_of(situation.obj, *path))
         yield finding(
             "Aborted" if volcano else "Suspended",
             f"{ref} is {'aborted' if volcano else 'suspended'}: its controller creates no pods.",
@@ -152,6 +168,7 @@ def _of_inactive(situation: Situation) -> Iterator[Finding]:
             if volcano
             else "set suspend to false, or find what suspends the job: a queueing system such as Kueue does.",
             objects=[ref],
+            details=[f"suspend was written by field manager {few([*wrote])}"] if wrote else [],
         )
     if situation.state in {State.SUCCEEDED, State.FAILED}:
         yield from (replace(item, blocks=False) for item in (*no_replicas(situation), *ran_in_part(situation)))
@@ -185,7 +202,7 @@ def _without_cause(situation: Situation, *, complete: bool) -> Iterator[Finding]
     elif complete and is_coscheduled(situation):
         yield finding(
             "Unexplained",
-            f"no known cause: nodes and claims have room for {counted(situation.minimum, 'pod')}, {missing}. Whether "
+            f"no known cause: {has_room(situation, 'nodes and claims')}, {missing}. Whether "
             f"{SECOND_SCHEDULER} runs, its configuration, and the order of its queue were not examined.",
             needed="a scheduler and a controller that work on the job.",
             todo="read their last messages below and the scheduler's log; check F1 validates the scheduler.",
@@ -216,10 +233,11 @@ def _without_cause(situation: Situation, *, complete: bool) -> Iterator[Finding]
     elif complete:
         yield finding(
             "Unexplained",
-            f"no known cause: queue, nodes and claims have room for "
-            f"{counted(situation.minimum, 'pod')}, {missing}, PodGroup phase {situation.phase or 'none'}.",
+            f"no known cause: {has_room(situation, 'queue, nodes and claims')}, {missing}, PodGroup phase "
+            f"{situation.phase or 'none'}.",
             needed="a scheduler and a controller that work on the job.",
             todo="read their last messages below, and their logs.",
             objects=[situation.job.ref],
             commands=[f"kubectl -n {place.namespace} logs deployment/{place.name} --tail 100"],
+            details=last_warning(situation),
         )

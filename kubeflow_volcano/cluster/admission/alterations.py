@@ -1,4 +1,4 @@
-"""What admission changes of a pod so that another node, or none, is the right one for it, and who may have done it."""
+"""What admission changes of a pod, so that another node or none is the right one for it, and who may have done it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kubeflow_volcano.cluster.admission.webhooks import labelled_namespace, webhooks
+from kubeflow_volcano.cluster.admission.policies import BINDING, POLICY, VERSIONS, policies_for
+from kubeflow_volcano.cluster.admission.webhooks import labelled_namespace, ways_out, webhooks
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.ownership import owner_of
 from kubeflow_volcano.cluster.pods.quantities import quantity
 from kubeflow_volcano.text import few
 
@@ -17,16 +19,23 @@ _HOOKS = ("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration")
 _WHOLE = ("affinity", "nodeName", "runtimeClassName", "schedulingGates", "topologySpreadConstraints")
 _REQUESTS = "requests of"
 _PREFERRED = "ScheduleAnyway"
+_OF_NODES = "node.kubernetes.io/"
+"""Of the tolerations that the API server's own admission and controllers add to every pod."""
+_QUEUES = ("scheduling.volcano.sh/queue-name", "volcano.sh/queue-name")
 _OF_GANGS = ".volcano.sh"
 """Webhooks of Volcano change nothing of a pod that is no job's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alteration:
-    """Changes in words, and the configurations of webhooks that are called for the pod; none where unknown."""
+    """Changes in words, and who is called for the pod: configurations of webhooks, and policies; none where unknown.
+
+    `known` says of each of them whose it is and what leaves a pod out, as far as its selectors tell.
+    """
 
     changes: tuple[str, ...]
     hooks: tuple[Ref, ...] = ()
+    known: tuple[str, ...] = ()
 
     def explains(self, message: str) -> bool:
         """Whether it may be why a scheduler found no node; more requests are, where it says that something is short."""
@@ -35,7 +44,8 @@ class Alteration:
     def __str__(self) -> str:
         """A sentence part."""
         who = few([str(ref) for ref in self.hooks], 3) or "a webhook, an admission policy or a LimitRange"
-        return f"admission gives the pod {'; '.join(self.changes)} ({who})"
+        more = f". {'. '.join(self.known)}" if self.known else ""
+        return f"admission gives the pod {'; '.join(self.changes)} ({who}){more}"
 
 
 def alteration(cluster: Cluster, pod: Object) -> Alteration | None:
@@ -44,25 +54,91 @@ def alteration(cluster: Cluster, pod: Object) -> Alteration | None:
         changes = changed(pod, cluster.create(pod, dry_run=True))
     except ApiError:
         return None
-    return Alteration(changes, interceptors(cluster, pod)) if changes else None
+    return altered_by(cluster, pod, changes) if changes else None
+
+
+def altered_by(cluster: Cluster, pod: Object, changes: tuple[str, ...]) -> Alteration:
+    """These changes of the pod with who is called for it."""
+    callers = _callers(cluster, pod)
+    known = tuple(text for obj, ways in callers.values() if (text := _known(obj, ways)))
+    return Alteration(changes, tuple(callers), known)
 
 
 def interceptors(cluster: Cluster, pod: Object) -> tuple[Ref, ...]:
-    """Configurations with a webhook that is called for the pod; none where they may not be read."""
+    """Configurations with a webhook that is called for the pod, and policies; none where they may not be read."""
+    return tuple(_callers(cluster, pod))
+
+
+def _callers(cluster: Cluster, pod: Object) -> Mapping[Ref, tuple[Object, tuple[str, ...]]]:
+    """Each of them with its object, and with what leaves the pod out of it."""
     space = pod["metadata"]["namespace"]
     try:
         found = cluster.list(*_HOOKS).items
         namespace = labelled_namespace(cluster.get(Ref("v1", "Namespace", "", space)), space)
     except ApiError:
-        return ()
+        return {}
     called = [hook for hook in webhooks(found) if hook.intercepts(pod, namespace, "pods")]
     others = [hook for hook in called if not hook.name.endswith(_OF_GANGS)]
-    return tuple(dict.fromkeys(hook.owner for hook in others or called))
+    objects = {Ref.of(item): item for item in found}
+    ways: dict[Ref, tuple[str, ...]] = {}
+    for hook in others or called:
+        ways[hook.owner] = (*ways.get(hook.owner, ()), *ways_out(hook.text))
+    policies = {
+        Ref.of(item): (item, tuple(ways_out(item["spec"].get("matchConstraints") or {})))
+        for item in policies_for(_policies(cluster), pod, namespace, "pods")
+    }
+    return {ref: (objects[ref], text) for ref, text in ways.items()} | policies
+
+
+def _policies(cluster: Cluster) -> tuple[Object, ...]:
+    """The policies that change objects, with their bindings; none where they are not served or may not be read."""
+    for version in VERSIONS:
+        try:
+            return tuple(item for kind in (POLICY, BINDING) for item in cluster.list(version, kind).items)
+        except ApiError:
+            continue
+    return ()
+
+
+def _known(obj: Object, ways: tuple[str, ...]) -> str:
+    owner = owner_of(obj)
+    whose = "" if owner.endswith(" unknown") else f" is of {owner}"
+    out = f" leaves out what has {' or '.join(dict.fromkeys(ways))}" if ways else ""
+    return f"{obj['metadata']['name']}{whose}{' and' if whose and out else ''}{out}" if whose or out else ""
 
 
 def changed(sent: Object, stored: Object) -> tuple[str, ...]:
     """What was added to a pod, or changed, of what schedulers look at. More tolerations keep no pod from a node."""
     return tuple(_changed(sent["spec"], stored["spec"]))
+
+
+def added(sent: Object, stored: Object) -> tuple[str, ...]:
+    """What was added to a pod that keeps it from no node, but changes how it runs and what it counts for."""
+    return tuple(_added(sent, stored))
+
+
+def _added(sent: Object, stored: Object) -> Iterator[str]:
+    own = {item["name"]: item for item in _containers(sent)}
+    for item in _containers(stored):
+        if item["name"] not in own:
+            yield f"the container {item['name']}, which it did not have"
+        limits, asked = (
+            (each.get("resources") or {}).get("limits") or {} for each in (item, own.get(item["name"], {}))
+        )
+        if more := {key: amount for key, amount in limits.items() if not _are_equal(asked.get(key), amount)}:
+            yield f"limits {_amounts(more)} for container {item['name']}"
+    had = [item.get("key") for item in sent["spec"].get("tolerations") or ()]
+    for item in stored["spec"].get("tolerations") or ():
+        if item.get("key") not in had and not str(item.get("key") or "").startswith(_OF_NODES):
+            yield f"a toleration of {item.get('key') or 'every taint'}"
+    marks, before = (item["metadata"].get("annotations") or {} for item in (stored, sent))
+    for key in _QUEUES:
+        if key in marks and marks[key] != before.get(key):
+            yield f"queue {marks[key]} in place of {before[key]}" if key in before else f"queue {marks[key]}"
+
+
+def _containers(pod: Object) -> Iterator[Object]:
+    return (item for kind in ("containers", "initContainers") for item in pod["spec"].get(kind) or ())
 
 
 def _changed(sent: Mapping[str, Any], stored: Mapping[str, Any]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref, group_of
 
 WEBHOOK_KINDS = frozenset({"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"})
 
+_OF_NAME = "kubernetes.io/metadata.name"
 CA_FROM = "cert-manager.io/inject-ca-from"
 """Annotation with namespace and name of the Certificate whose authority cert-manager writes into the configuration."""
 
@@ -51,7 +52,7 @@ class Webhook:
 
     def matches_rules(self, obj: Object, plural: str) -> bool:
         """Whether its rules match the creation of `obj`, by API version, resource and scope."""
-        return any(_matches(rule, obj, plural) for rule in self.text.get("rules") or ())
+        return any(matches(rule, obj, plural) for rule in self.text.get("rules") or ())
 
     def matches_namespace(self, namespace: Object) -> bool:
         """Whether it intercepts objects in a namespace; one without a name is cluster scope, which always matches."""
@@ -62,7 +63,7 @@ class Webhook:
 def labelled_namespace(namespace: Object | None, name: str) -> Object:
     """A namespace with the name label that the API server sets on each; None stands for an unknown one."""
     labels = ((namespace or {}).get("metadata") or {}).get("labels") or {}
-    return {"kind": "Namespace", "metadata": {"name": name, "labels": {**labels, "kubernetes.io/metadata.name": name}}}
+    return {"kind": "Namespace", "metadata": {"name": name, "labels": {**labels, _OF_NAME: name}}}
 
 
 def webhooks(objects: Iterable[Object]) -> Iterator[Webhook]:
@@ -97,6 +98,23 @@ def selects(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bo
     return all(_is_met(rule, labels) for rule in selector.get("matchExpressions") or ())
 
 
+def ways_out(text: Mapping[str, Any]) -> Iterator[str]:
+    """What leaves a pod out of a webhook or a policy with these selectors, by the labels that they already look at."""
+    for field, what in (("namespaceSelector", "namespace"), ("objectSelector", "pod")):
+        selector = text.get(field) or {}
+        wanted = [*(selector.get("matchLabels") or {})]
+        for rule in selector.get("matchExpressions") or ():
+            if rule["key"] == _OF_NAME:
+                continue  # each namespace has its own, which nobody changes
+            if rule["operator"] == "NotIn" and rule.get("values"):
+                yield f"the label {rule['key']}={rule['values'][0]} on the {what}"
+            elif rule["operator"] == "DoesNotExist":
+                yield f"the label {rule['key']} on the {what}"
+            else:
+                wanted.append(rule["key"])
+        yield from (f"no label {key} on the {what}" for key in wanted if key != _OF_NAME)
+
+
 def _is_met(rule: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     value, values = labels.get(rule["key"]), rule.get("values") or ()
     match rule["operator"]:
@@ -110,7 +128,8 @@ def _is_met(rule: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
             return value is None
 
 
-def _matches(rule: Mapping[str, Any], obj: Object, plural: str) -> bool:
+def matches(rule: Mapping[str, Any], obj: Object, plural: str) -> bool:
+    """Whether a rule of a webhook or an admission policy is about the creation of `obj`."""
     return (
         _lists(rule["resources"], plural, "*/*")
         and _lists(rule["apiGroups"], group_of(obj["apiVersion"]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from kubeflow_volcano.cluster.admission.alterations import added, altered_by, changed
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
@@ -12,10 +13,12 @@ from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.validators.checks.operator.common import OPERATOR_ACCESS
 from kubeflow_volcano.validators.core.facts import Unread
 from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.explain.creation.changes import CHANGES, Changed
 from kubeflow_volcano.validators.explain.creation.controllers import controllers_of
 from kubeflow_volcano.validators.explain.creation.refusals import ADMISSION
 from kubeflow_volcano.validators.explain.creation.webhooks import intercepting, pod_of, to_create
-from kubeflow_volcano.validators.explain.model import Situation
+from kubeflow_volcano.validators.explain.model import GROUP_NAME, Role, Situation
+from kubeflow_volcano.validators.explain.placement.pod_sets import role_of
 from kubeflow_volcano.validators.explain.reading.queries import Query, list_objects, read_one, refusal
 from kubeflow_volcano.validators.reading.dry_runs import admitted, answer_of, is_own_denial
 from kubeflow_volcano.validators.reading.permissions import allowed
@@ -24,6 +27,7 @@ from kubeflow_volcano.validators.subjects import webhooks
 _PARALLEL = 8
 _DRY_RUN_SECONDS = 10.0
 _REVIEW = Rule("create", "authorization.k8s.io", "subjectaccessreviews")
+_POLICIES = ("mutatingadmissionpolicies", "mutatingadmissionpolicybindings")
 _SLICES = "endpointslices.discovery.k8s.io"
 _QUERIES = tuple(Query(item) for item in webhooks.RESOURCES.values())
 
@@ -37,39 +41,69 @@ def rules(namespace: str) -> tuple[Rule, ...]:
         Query(_SLICES).rule,
         _REVIEW,
         Rule("create", "", "pods", namespace),
+        *(Rule("list", "admissionregistration.k8s.io", plural) for plural in _POLICIES),
     )
 
 
 def with_admission(cluster: Cluster, situation: Situation) -> Situation:
-    """The situation with what decides about what is missing: webhooks, permissions, pod templates after admission."""
-    if not to_create(situation):
-        return situation
-    complete = _with(situation, _webhooks(cluster, situation.job.ref.namespace))
-    complete = _with_permissions(cluster, _with(complete, _backends(cluster, complete)))
-    return _with_admitted_templates(cluster, complete) if complete.missing > 0 else complete
+    """The situation with what decides about what is missing: webhooks, permissions, pod templates after admission.
+
+    Of pods that exist, too, a dry run shows what admission changes of their template.
+    """
+    complete = situation
+    if to_create(situation):
+        complete = _with(situation, _webhooks(cluster, situation.job.ref.namespace))
+        complete = _with_permissions(cluster, _with(complete, _backends(cluster, complete)))
+    return _with_admitted_templates(cluster, complete)
 
 
 def _with_admitted_templates(cluster: Cluster, situation: Situation) -> Situation:
     """Each pod template as admission would change it: tolerations, defaults, sidecars. It takes dry runs.
 
-    Where one had no answer, templates are judged as they are, and what could not be read says so.
+    Where one had no answer, templates are judged as they are, and what could not be read says so. Pods that exist show
+    what became of them by themselves: of these only what changed is kept.
     """
     job, facts = situation.job, situation.facts
     roles = [role for role in job.roles if role.replicas > 0]
-    pods = in_parallel(lambda role: admitted(cluster, pod_of(role, situation), _DRY_RUN_SECONDS), roles, _PARALLEL)
+    sent = [_sent(role, situation) for role in roles]
+    pods = in_parallel(lambda pod: admitted(cluster, pod, _DRY_RUN_SECONDS), sent, _PARALLEL)
     answers = {role.name: pod for role, pod in zip(roles, pods, strict=True)}
     refused = {name: error for name, error in answers.items() if isinstance(error, ApiError)}
+    found = [_changed(cluster, *item) for item in zip(roles, sent, pods, strict=True)]
+    told = {**facts.found, CHANGES: tuple(item for item in found if item)}
+    if situation.missing <= 0:
+        return replace(situation, facts=replace(facts, found=told))
     if unknown := next((error for error in refused.values() if is_own_denial(error) or error.status == 0), None):
         why = refusal(unknown, Rule("create", "", "pods", job.ref.namespace), "pods after admission")
         return replace(situation, facts=replace(facts, unread={**facts.unread, ADMISSION.name: why}))
-    changed = tuple(
+    changed_roles = tuple(
         replace(role, template={"metadata": pod["metadata"], "spec": pod["spec"]})
         if (pod := answers.get(role.name)) and not isinstance(pod, ApiError)
         else role
         for role in job.roles
     )
-    known = {**facts.found, ADMISSION: {name: answer_of(error) for name, error in refused.items()}}
-    return replace(situation, job=replace(job, roles=changed), facts=replace(facts, found=known))
+    known = {**told, ADMISSION: {name: answer_of(error) for name, error in refused.items()}}
+    return replace(situation, job=replace(job, roles=changed_roles), facts=replace(facts, found=known))
+
+
+def _sent(role: Role, situation: Situation) -> Object:
+    """A pod of the role as its controller sends it, with the labels of one that exists: webhooks select by them."""
+    pod = pod_of(role, situation)
+    twin = next((item for item in situation.pods if role_of(item).lower() == role.name.lower()), None)
+    if twin is None:
+        return pod
+    meta = {key: {**(twin["metadata"].get(key) or {}), **pod["metadata"][key]} for key in ("labels", "annotations")}
+    meta["annotations"] = {key: text for key, text in meta["annotations"].items() if key != GROUP_NAME}
+    return {**pod, "metadata": {**pod["metadata"], **meta}}
+
+
+def _changed(cluster: Cluster, role: Role, sent: Object, stored: Object | ApiError) -> Changed | None:
+    """What admission makes of the pod; None where it leaves it as it is, or refuses it."""
+    if isinstance(stored, ApiError):
+        return None
+    binding = changed(sent, stored)
+    words = (*binding, *added(sent, stored))
+    return Changed(role.name, sent, stored, altered_by(cluster, sent, words), bool(binding)) if words else None
 
 
 def _webhooks(cluster: Cluster, namespace: str) -> Mapping[str, tuple[Object, ...] | Unread]:

@@ -1,0 +1,76 @@
+"""What admission makes of a job's pods: who did it, and what follows from it."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.cluster.admission.alterations import Alteration, added, changed
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.validators.explain.creation.changes import CHANGES, Changed
+from kubeflow_volcano.validators.explain.model import Explanation
+from kubeflow_volcano.validators.explain.stages import explain
+from tests.samples.jobs import SPACE, explained, group, member, tfjob
+
+HOOK = Ref("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "", "placer")
+
+
+def changed_to(*, spec: Object, pods: Object | None = None, **sent: Any) -> Explanation:
+    """The explanation of a gang of two, the template of which admission stores with this spec."""
+    job = tfjob()
+    template = {**job["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"], "schedulerName": "volcano", **sent}
+    before: Object = {"metadata": {"name": "kfv-dry-run", "namespace": SPACE}, "spec": template}
+    after = copy.deepcopy(before)
+    after["spec"] |= spec
+    binding = changed(before, after)
+    found = Alteration((*binding, *added(before, after)), (HOOK,))
+    members = [member(job, number, spec=spec if pods is None else pods) for number in range(2)]
+    situation = explained(job, group(job, phase="Inqueue"), *members).situation
+    fact = Changed("Worker", before, after, found, bool(binding))
+    return explain(
+        replace(situation, facts=replace(situation.facts, found={**situation.facts.found, CHANGES: (fact,)}))
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "follows"),
+    [
+        ({"nodeSelector": {"pool": "none"}}, "NoNodeFitsSelector"),
+        ({"schedulerName": "other"}, "OtherScheduler"),
+    ],
+)
+def test_what_admission_changes_is_the_cause_of_what_follows(spec: Object, follows: str) -> None:
+    found = changed_to(spec=spec).findings
+    blocking = [item for item in found if item.blocks]
+    assert [item.reason for item in blocking] == ["ChangedAtAdmission"]
+    assert HOOK in blocking[0].objects
+    after = next(item for item in found if item.reason == follows)
+    assert "ChangedAtAdmission" in after.problem.todo
+
+
+def test_containers_limits_and_tolerations_of_others_are_named_and_block_nothing() -> None:
+    beside = {"name": "agent", "resources": {"limits": {"cpu": "1"}}}
+    own = {"name": "tensorflow", "resources": {"requests": {"cpu": "1"}, "limits": {"memory": "1Gi"}}}
+    tolerated = [{"key": "gpu", "operator": "Exists"}, {"key": "node.kubernetes.io/not-ready", "operator": "Exists"}]
+    found = changed_to(spec={"containers": [own, beside], "tolerations": tolerated}, pods={}).findings
+    told = next(item for item in found if item.reason == "ChangedAtAdmission")
+    assert not told.blocks
+    for words in ("container agent", "limits memory 1Gi for container tensorflow", "a toleration of gpu"):
+        assert words in told.problem.found
+    assert "not-ready" not in told.problem.found
+
+
+def test_a_selector_that_nodes_match_blocks_nothing() -> None:
+    found = changed_to(spec={"nodeSelector": {"kubernetes.io/hostname": "n1"}}).findings
+    assert [(item.reason, item.blocks) for item in found if item.reason == "ChangedAtAdmission"] == [
+        ("ChangedAtAdmission", False)
+    ]
+
+
+def test_another_queue_is_a_change() -> None:
+    sent: Object = {"metadata": {"annotations": {"volcano.sh/queue-name": "own"}}, "spec": {"containers": []}}
+    stored = {**sent, "metadata": {"annotations": {"volcano.sh/queue-name": "theirs"}}}
+    assert added(sent, stored) == ("queue theirs in place of own",)
