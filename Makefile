@@ -58,7 +58,7 @@ test: ## run the tests that protect each change, on rehearsal clusters made for 
 
 test-all: ## run every test, also those that take long: before a release
 	@requirements/setup.sh dev
-	KFV_TEST_TOOLS="1.22 1.35" tests/run.sh
+	KFV_TEST_TOOLS="1.22 1.35 1.37" tests/run.sh
 	for generation in 1.22 1.35; do \
 	  KFV_TEST_GENERATION=$$generation tests/run.sh tests/integration/test_rehearsal_{cluster,life,platform}.py || exit 1; \
 	done
