@@ -20,6 +20,8 @@ GANG_SWITCH = "enableJobReady"
 (JobReady of pkg/scheduler/framework/session_plugins.go, which decides about stmt.Commit in actions/allocate; v1.8.0 to
 v1.15.1). enableJobPipelined and enableJobStarving only matter to what allocate reserves, and to preemption."""
 
+QUEUE_NAME = "scheduling.volcano.sh/queue-name"
+"""Annotation with the queue: of a pod or job for itself, of a namespace for its jobs, where something reads it."""
 _LABELS = "app=volcano-scheduler"
 """Labels of the scheduler's Deployment in Volcano's manifests and in its chart."""
 SCHEDULER_PROGRAM = "vc-scheduler"

@@ -30,6 +30,7 @@ from kubeflow_volcano.rollout.patches.namespaces import refused_namespaces
 from kubeflow_volcano.rollout.patches.operator_memory import keep_higher_limit
 from kubeflow_volcano.rollout.patches.pods.pull_secrets import with_pull_secrets
 from kubeflow_volcano.rollout.people.by_hand import undeclared
+from kubeflow_volcano.rollout.people.team_queues import with_queue_policy
 from kubeflow_volcano.rollout.people.teams import unmet_teams, without_defaults_of_others
 from kubeflow_volcano.rollout.queues.reconcile import validate_queues
 from kubeflow_volcano.rollout.requirements.claims import unmet_claims
@@ -130,7 +131,7 @@ def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, 
         parts = _parts(cluster, scope, planned, brought, check=check)
         if PROFILES in parts:
             of_teams = without_defaults_of_others(cluster, parts[PROFILES], settings.profiles, progress)
-            parts = {**parts, PROFILES: of_teams}
+            parts = {**parts, PROFILES: with_queue_policy(cluster, of_teams, settings.profiles)}
         if settings.added and _is_whole(settings, scope):
             parts = {**parts, **_added(cluster, parts, settings)}
         return Prepared(settings, scope, planned, parts, brought)

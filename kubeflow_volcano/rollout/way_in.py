@@ -14,6 +14,7 @@ from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.rollout.access.gateway import INGRESS, NAMESPACE, SERVICE
 from kubeflow_volcano.rollout.account.stored import kept_password, kubectl, reading_command
+from kubeflow_volcano.rollout.people.team_queues import policy_api
 from kubeflow_volcano.rollout.settings.access import GATEWAY, AccessSettings
 from kubeflow_volcano.rollout.settings.people.connectors import public_issuer, redirect_uri
 from kubeflow_volcano.rollout.settings.people.profiles import queue_advice
@@ -44,10 +45,9 @@ def _lines(cluster: Cluster, settings: Settings, ask: Callable[[str], str]) -> I
     chosen = {part.name for part in settings.components}
     if GATEWAY in chosen:
         yield from _sign_in(cluster, settings, chosen, ask)
-    yield from (
-        f"queues of teams: {text}"
-        for text in queue_advice(settings.profiles, settings.volcano.version, settings.existing)
-    )
+    by_policy = bool(settings.profiles and policy_api(cluster))
+    advice = queue_advice(settings.profiles, settings.volcano.version, settings.existing, by_policy=by_policy)
+    yield from (f"queues of teams: {text}" for text in advice)
 
 
 def _sign_in(cluster: Cluster, settings: Settings, chosen: Collection[str], ask: Callable[[str], str]) -> Iterator[str]:

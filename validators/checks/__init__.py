@@ -19,7 +19,7 @@ from kubeflow_volcano.validators.checks.reach import (
     versions,
 )
 from kubeflow_volcano.validators.checks.storage import classes, directories, own_volumes, volumes, writing
-from kubeflow_volcano.validators.checks.volcano import aftermath, volcano
+from kubeflow_volcano.validators.checks.volcano import aftermath, team_queues, volcano
 from kubeflow_volcano.validators.checks.workloads import holdings, stale, warning_events, workloads
 from kubeflow_volcano.validators.core.check import Check, natural
 
@@ -56,6 +56,7 @@ _TOPICS = (
     mesh,
     volcano,
     aftermath,
+    team_queues,
     operator,
     trainer,
     gang,

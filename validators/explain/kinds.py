@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS
 from kubeflow_volcano.catalog.operator import later_jobs
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.volcano import QUEUE_NAME
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.resources import CLUSTER_RUNTIMES
 from kubeflow_volcano.validators.explain.model import Job, Role
 from kubeflow_volcano.validators.subjects.issues import created
 
-QUEUE = "scheduling.volcano.sh/queue-name"
-"""Annotation with which the spec of a TrainJob or the template of its runtime names a queue."""
 JOBSETS = "jobsets.jobset.x-k8s.io"
 RUNTIMES = "trainingruntimes.trainer.kubeflow.org"
 
@@ -125,7 +124,7 @@ def _trainer(obj: Object, facts: Facts) -> Job:
         uid=meta["uid"],
         created=created(obj),
         roles=roles,
-        queue=annotations.get(QUEUE, ""),
+        queue=annotations.get(QUEUE_NAME, ""),
         priority_class=next((name for name in classes if name), ""),
         suspended=bool(spec.get("suspend")),
         groups=(meta["name"],),

@@ -12,14 +12,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object, group_of
-from kubeflow_volcano.validators.explain.kinds import QUEUE
+from kubeflow_volcano.cluster.volcano import QUEUE_NAME
 from kubeflow_volcano.validators.explain.model import Job
 
-_MARKS = (QUEUE, "volcano.sh/queue-name")
+_MARKS = (QUEUE_NAME, "volcano.sh/queue-name")
 _FIELDS = {
     "batch.volcano.sh": "spec.queue",
     "kubeflow.org": "spec.runPolicy.schedulingPolicy.queue",
-    "trainer.kubeflow.org": f"spec.annotations, as {QUEUE}",
+    "trainer.kubeflow.org": f"spec.annotations, as {QUEUE_NAME}",
 }
 
 

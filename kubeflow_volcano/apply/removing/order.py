@@ -10,7 +10,10 @@ from kubeflow_volcano.cluster.objects import Ref
 
 _WORKLOADS = frozenset({"CronJob", "DaemonSet", "Deployment", "HorizontalPodAutoscaler", "Job", "StatefulSet"})
 _INTERCEPTING = frozenset(
-    {*WEBHOOK_KINDS, "APIService", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
+    {
+        *(*WEBHOOK_KINDS, "APIService"),
+        *(f"{what}AdmissionPolicy{item}" for what in ("Mutating", "Validating") for item in ("", "Binding")),
+    }
 )
 
 

@@ -14,10 +14,11 @@ from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.catalog.schedulers import reads_queue_of_namespace
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref, named
+from kubeflow_volcano.cluster.volcano import QUEUE_NAME
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.account.stored import validate_owner
-from kubeflow_volcano.rollout.queues.view import QUEUE_OF_NAMESPACE, list_queues
+from kubeflow_volcano.rollout.queues.view import list_queues
 from kubeflow_volcano.rollout.settings.people.profiles import (
     PROFILES,
     Contributor,
@@ -155,7 +156,7 @@ def _namespace(item: Profile) -> Object:
     """As far as it is declared here; the owner is what the controller writes, too."""
     annotations = {"owner": item.owner}
     if queue := queue_of(item):
-        annotations[QUEUE_OF_NAMESPACE] = queue
+        annotations[QUEUE_NAME] = queue
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": item.name, "annotations": annotations}}
 
 

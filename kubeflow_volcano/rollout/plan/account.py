@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from kubeflow_volcano.catalog.served_apis import served_apis
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.account.first_user import placeholder_account
 from kubeflow_volcano.rollout.account.sign_in import decoded
@@ -25,6 +26,7 @@ from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.settings.volcano import quantities
 from kubeflow_volcano.text import counted
 
+_POLICIES = "admissionregistration.k8s.io/v1", "MutatingAdmissionPolicy"
 _SECRET_KEY = re.compile(r"(?i)pass|secret|token|key")
 
 
@@ -90,10 +92,16 @@ def judge_owners(settings: Settings) -> Iterator[Finding]:
 
 
 def judge_team_queues(settings: Settings) -> Iterator[Finding]:
-    """Whether jobs of teams get the queue of their team; nothing without queues of teams."""
-    for text in queue_advice(settings.profiles, settings.volcano.version, settings.existing):
+    """Whether jobs of teams get the queue of their team; nothing without queues of teams.
+
+    Policies that change objects are served by default since their API is stable; before that, where somebody turned
+    them on, which only the roll-out can see.
+    """
+    (policies,) = (item for item in served_apis() if item.is_about(*_POLICIES))
+    by_policy = policies.kubernetes.covers(settings.plan.kubernetes)
+    for text in queue_advice(settings.profiles, settings.volcano.version, settings.existing, by_policy=by_policy):
         title, found = "Queue of jobs that name none", f"{text}."
-        if gives_queues(settings.volcano.version, settings.existing):
+        if by_policy or gives_queues(settings.volcano.version, settings.existing):
             yield Finding("team-queues", title, Verdict.PASS, found)
         else:
             yield Finding(
@@ -101,8 +109,9 @@ def judge_team_queues(settings: Settings) -> Iterator[Finding]:
                 title,
                 Verdict.WARN,
                 found,
-                needed="jobs that name the queue of their team.",
-                todo="name it in jobs, or choose Volcano 1.7 to 1.11.",
+                needed="jobs that name the queue of their team, or an API server that serves MutatingAdmissionPolicy.",
+                todo=f"name it in jobs, or take Kubernetes {policies.since}; with 1.34 and 1.35, let the API server "
+                "serve admissionregistration.k8s.io/v1beta1 with the feature gate MutatingAdmissionPolicy.",
             )
 
 

@@ -13,10 +13,11 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.volcano import QUEUE_NAME
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.queues.drain import CREATED_QUEUES, drain
 from kubeflow_volcano.rollout.queues.transitions import plan_transitions, transition_queue
-from kubeflow_volcano.rollout.queues.view import QUEUE_OF_NAMESPACE, list_queues, minimal_queue, state_of
+from kubeflow_volcano.rollout.queues.view import list_queues, minimal_queue, state_of
 from kubeflow_volcano.rollout.settings.queue_states import QueueState, wanted_states
 from kubeflow_volcano.rollout.settings.volcano import SchedulingSettings
 from kubeflow_volcano.rollout.state.store import write_keys
@@ -105,14 +106,14 @@ def _undeletable(
         namespaces = [
             item["metadata"]["name"]
             for item in every
-            if (item["metadata"].get("annotations") or {}).get(QUEUE_OF_NAMESPACE) == name
+            if (item["metadata"].get("annotations") or {}).get(QUEUE_NAME) == name
         ]
         if namespaces:
             yield Problem(
                 f"volcano_queues: queue {name} has state: absent, but is the queue of "
                 f"{counted(len(namespaces), 'namespace')}: {', '.join(namespaces)}.",
-                f"no namespace with the annotation {QUEUE_OF_NAMESPACE}: {name}; its jobs would stay Pending.",
-                f"kubectl annotate namespace {' '.join(namespaces)} {QUEUE_OF_NAMESPACE}-, or set another queue.",
+                f"no namespace with the annotation {QUEUE_NAME}: {name}; its jobs would stay Pending.",
+                f"kubectl annotate namespace {' '.join(namespaces)} {QUEUE_NAME}-, or set another queue.",
             )
 
 

@@ -10,8 +10,6 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.watch.observer import Change, Subject
 
 API = "scheduling.volcano.sh/v1beta1"
-QUEUE_OF_NAMESPACE = "scheduling.volcano.sh/queue-name"
-"""Annotation of a namespace with the queue of its jobs, which some versions of Volcano read."""
 DEFAULT_QUEUE = Ref(API, "Queue", "", "default")
 """Made by Volcano's scheduler at its start, once the webhook of Queues answers; pods of gangs wait without it."""
 _QUEUES = Subject(API, "Queue")

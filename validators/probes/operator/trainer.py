@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.volcano import QUEUE_NAME
 from kubeflow_volcano.experiment.pods import RESOURCES
 from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.experiment.spaces import Level
@@ -15,7 +16,6 @@ from kubeflow_volcano.validators.probes.operator.operator import REPLICAS, Opera
 from kubeflow_volcano.validators.subjects.gang import runtimes
 
 _TRAINJOB = ("trainer.kubeflow.org/v1alpha1", "TrainJob")
-_QUEUE = "scheduling.volcano.sh/queue-name"
 
 
 def run(session: Session, facts: Facts, progress: Progress) -> OperatorEvidence | None:
@@ -43,7 +43,7 @@ def run(session: Session, facts: Facts, progress: Progress) -> OperatorEvidence 
             "metadata": {"name": name, "namespace": namespace},
             "spec": {
                 "runtimeRef": {"name": used},
-                "annotations": {_QUEUE: session.options.queue, "sidecar.istio.io/inject": "false"},
+                "annotations": {QUEUE_NAME: session.options.queue, "sidecar.istio.io/inject": "false"},
                 "trainer": trainer,
             },
         }

@@ -134,12 +134,23 @@ def gives_queues(version: str, existing: Collection[str]) -> bool:
     return VOLCANO.name not in existing and reads_queue_of_namespace(version)
 
 
-def queue_advice(profiles: Sequence[Profile], version: str, existing: Collection[str] = ()) -> Iterator[str]:
-    """What people in teams with a queue have to know about this version of Volcano; nothing without queues."""
+def queue_advice(
+    profiles: Sequence[Profile], version: str, existing: Collection[str] = (), *, by_policy: bool
+) -> Iterator[str]:
+    """What people in teams with a queue have to know; nothing without queues.
+
+    Args:
+        profiles: all teams.
+        version: of Volcano.
+        existing: components of others.
+        by_policy: whether the API server gives jobs the queue of their team, by a policy of the roll-out.
+    """
     teams = [f"{item.name} ({queue_of(item)})" for item in profiles if queue_of(item)]
     if not teams:
         return
-    if gives_queues(version, existing):
+    if by_policy:
+        yield f"jobs that name no queue, or the queue default, get that of their team: {', '.join(teams)}"
+    elif gives_queues(version, existing):
         yield f"jobs that name no queue get that of their team: {', '.join(teams)}; Volcano's own Job has to name it"
     else:
         which = "a Volcano of others" if VOLCANO.name in existing else f"Volcano {version}"

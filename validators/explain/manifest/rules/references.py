@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from kubeflow_volcano.cluster.objects import Object, group_of, mappings_in
+from kubeflow_volcano.cluster.volcano import QUEUE_NAME
 from kubeflow_volcano.text import did_you_mean, few
 from kubeflow_volcano.validators.core.facts import Fact, Facts, Unread
 from kubeflow_volcano.validators.explain.creation.companions import bad_service_name
 from kubeflow_volcano.validators.explain.creation.prerequisites import BUILT_IN_CLASSES, PRIORITY_CLASSES
-from kubeflow_volcano.validators.explain.kinds import QUEUE
 from kubeflow_volcano.validators.explain.manifest.edits import Edit
 from kubeflow_volcano.validators.explain.manifest.model import FILES, Flaw, Manifest, flaw
 from kubeflow_volcano.validators.explain.manifest.rules.gangs import KUBE_BATCH_GROUPS
@@ -162,7 +162,7 @@ def _queues(manifest: Manifest, facts: Facts) -> Iterator[str]:
         yield job.queue
     elif job is None:
         of_volcano = (item for item in manifest.templates if item.spec.get("schedulerName") == VOLCANO)
-        yield from dict.fromkeys(filter(None, (item.marked("annotations").get(QUEUE) for item in of_volcano)))
+        yield from dict.fromkeys(filter(None, (item.marked("annotations").get(QUEUE_NAME) for item in of_volcano)))
 
 
 def priority_classes(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:

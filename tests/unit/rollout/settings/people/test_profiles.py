@@ -169,9 +169,14 @@ def test_teams_need_the_profile_controller() -> None:
 )
 def test_the_advice_says_what_that_volcano_does(version: str, reads: bool) -> None:  # noqa: FBT001  a row of the table
     assert reads_queue_of_namespace(version) is reads
-    (text,) = queue_advice(settings(team(queue={}), team("plain")).profiles, version)
+    teams = settings(team(queue={}), team("plain")).profiles
+    (text,) = queue_advice(teams, version, by_policy=False)
     assert ": vision (vision)" in text
     assert (f"Volcano {version} does not" in text) is not reads
-    assert [*queue_advice(settings(team()).profiles, version)] == []
-    (text,) = queue_advice(settings(team(queue={})).profiles, version, ("volcano",))
+    assert [*queue_advice(settings(team()).profiles, version, by_policy=True)] == []
+    (text,) = queue_advice(teams, version, ("volcano",), by_policy=False)
     assert "a Volcano of others" in text
+    for existing in ((), ("volcano",)):
+        (text,) = queue_advice(teams, version, existing, by_policy=True)
+        assert "default" in text
+        assert "Volcano" not in text
