@@ -27,7 +27,7 @@ from kubeflow_volcano.validators.subjects.issues import Issue
 _MOST_LEFT = 10
 _PARALLEL = 6
 _LIST_SECONDS = 15.0
-"""For all pages of one kind; a conversion webhook that cannot be reached is asked again until then."""
+"""For each page of a kind; a conversion webhook that cannot be reached is asked again until then."""
 
 
 def discovery(cluster: Cluster, facts: Facts) -> Mapping[str, frozenset[str]]:
@@ -108,7 +108,7 @@ def _answer(cluster: Cluster, crd: Object) -> ApiError | None:
     deadline = Deadline(_LIST_SECONDS)
     try:
         for _ in cluster.pages(f"{spec['group']}/{version}", spec["names"]["kind"], brief=True, deadline=deadline):
-            pass
+            deadline.renew()  # a kind may have tens of thousands of objects
     except ApiError as error:
         if error.status in {0, HTTPStatus.UNAUTHORIZED}:
             raise

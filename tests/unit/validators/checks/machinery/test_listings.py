@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -10,10 +11,12 @@ import pytest
 from kubeflow_volcano.cluster.api.client import Listing
 from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.validators.checks.machinery.served import kinds_listable
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.outcome import Status
 from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.subjects import crds
 from kubeflow_volcano.validators.subjects.crds import LISTINGS, Listings
 from tests.samples.facts import crd, facts
 
@@ -49,6 +52,21 @@ def found(answers: Mapping[str, ApiError], **of_queue: Any) -> Facts:
 def test_kinds_that_are_listed_pass() -> None:
     outcome = kinds_listable(found({}))
     assert (outcome.status, {item.name for item in outcome.objects}) == (Status.PASS, {NAME, OTHER})
+
+
+def test_a_kind_of_many_pages_has_the_time_of_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crds, "_LIST_SECONDS", 0.4)
+
+    class Slow:
+        def pages(self, *_kind: Any, deadline: Deadline, **_options: Any) -> Iterator[Listing]:
+            for _ in range(4):
+                time.sleep(0.15)
+                if deadline.passed:
+                    raise ApiError(0, "NoAnswer", "no answer in time")
+                yield Listing((), "1")
+
+    slow: Any = Slow()
+    assert LISTINGS.fetch(slow, facts(of_kind("Queue", NAME), crds={NAME: "volcano"})) == Listings()
 
 
 def test_a_kind_with_an_object_in_a_version_that_its_crd_lacks_fails_with_the_way_back() -> None:
