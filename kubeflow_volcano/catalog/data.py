@@ -114,7 +114,11 @@ def load(name: str) -> Any:
 
 def read(path: Path, schema: str, shown: str) -> Any:
     """What a data file holds; raises InvalidInput like `load`, whose messages call the file `shown`."""
-    text = path.read_bytes()
+    return checked(path.read_bytes(), schema, shown)
+
+
+def checked(text: bytes, schema: str, shown: str) -> Any:
+    """What the text of a data file holds; raises InvalidInput like `read`."""
     data = merged(foreign.parse(text, shown))
     errors = sorted(_validator(schema).iter_errors(data), key=lambda error: error.json_path)
     if errors:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from kubeflow_volcano.catalog import data, read
 from kubeflow_volcano.catalog.edges import steps_between
-from kubeflow_volcano.catalog.model import Component
+from kubeflow_volcano.catalog.model import Component, version_key
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.deriving.entry import judged_text, text_of, yaml_text
 from kubeflow_volcano.deriving.operator import FOLDER, PATH, derive_operator
@@ -45,6 +45,10 @@ from kubeflow_volcano.rollout.manifests.archives import is_archive
 
 _JUDGED = ("kubernetes",)
 """Fields of a component with one manifest that its manifest does not say."""
+
+
+_VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)+(?:-[a-z0-9.-]+)?")
+"""As the schema of entries has it."""
 
 
 class _Entry(NamedTuple):
@@ -85,6 +89,15 @@ def _own(catalog: Path | None) -> Path | None:
 def _write(entry: _Entry, catalog: Path | None) -> None:
     """Into a directory of the user, or to standard output; what to judge goes to standard error."""
     path = catalog / entry.folder / f"{entry.version}.yaml" if catalog else None
+    ours = data.HOME / entry.folder / f"{entry.version}.yaml"
+    if path and ours.is_file() and path.resolve() != ours.resolve():
+        raise InvalidInput(
+            Problem(
+                f"{entry.folder}/{entry.version}, which the catalog has.",
+                "a version that it lacks: entries of the catalog are never replaced.",
+                f"use that entry; or name yours with --version, such as --version {entry.version}-own.",
+            )
+        )
     if path and path.is_file():
         judged = judged_text(path.read_text("utf-8"))
     else:
@@ -93,8 +106,13 @@ def _write(entry: _Entry, catalog: Path | None) -> None:
     if path is None:
         sys.stdout.write(text)
     else:
-        write_file(path, text)
-        data.read(path, data.FOLDERS[entry.folder], str(path))
+        data.checked(text.encode(), data.FOLDERS[entry.folder], str(path))
+        try:
+            write_file(path, text)
+        except OSError as error:
+            raise InvalidInput(
+                Problem(f"{path}: {error.strerror}.", "a directory that this user may write to.", "correct --catalog.")
+            ) from error
     sys.stderr.writelines(f"{line}\n" for line in _report(entry, path, read_yaml(judged) or {}))
 
 
@@ -116,15 +134,18 @@ def _report(entry: _Entry, path: Path | None, judged: Mapping[str, Any]) -> Iter
 
 
 def _upgrade(entry: _Entry, whole: Mapping[str, Any]) -> Iterator[str]:
-    old = _parts(entry.folder, data.load(f"{entry.folder}/{entry.like}"))
+    old, origin = _parts(entry.folder, data.load(f"{entry.folder}/{entry.like}")), entry.like
     try:
-        steps = [*steps_between(old, _parts(entry.folder, whole))]
+        new = _parts(entry.folder, whole)
+        if version_key(entry.like) > version_key(entry.version):
+            old, new, origin = new, old, f"{entry.version} to {entry.like}"
+        steps = [*steps_between(old, new)]
     except InvalidInput as error:
         yield "To be corrected before it can be used:"
         yield from (f"  {problem}" for problem in error.problems)
         return
     brings = ":" if steps else " nothing that a person has to know."
-    yield f"By both entries, an upgrade from {entry.like} brings{brings}"
+    yield f"By both entries, an upgrade from {origin} brings{brings}"
     yield from (f"  {step.title}. {step.consequence}" for step in steps)
 
 
@@ -135,6 +156,9 @@ def _short(value: Any) -> str:
 
 def _entry_of(asked: argparse.Namespace) -> _Entry:
     """By what SOURCE is: the tree of a release or of a component, as a directory or an archive, or a manifest."""
+    if asked.version and not _VERSION.fullmatch(asked.version):
+        needed = "numbers with dots, and a suffix behind a hyphen at most, such as 1.16.1 or 1.16.1-own."
+        raise InvalidInput(Problem(f"--version {asked.version}.", needed, "correct --version."))
     if not (asked.source.is_dir() or (asked.source.is_file() and is_archive(asked.source))):
         raw, objects = objects_of(asked.source)
         if kind := kind_of(objects):
@@ -152,7 +176,8 @@ def _entry_of(asked: argparse.Namespace) -> _Entry:
     raise InvalidInput(
         Problem(
             found,
-            f"a release of Kubeflow, or the repository or manifest of {', '.join(item.title for item in SINGLE)}.",
+            f"a release of Kubeflow, the repository or manifest of {', '.join(item.title for item in SINGLE)}, or the "
+            "repository of the training operator.",
             "correct SOURCE.",
         )
     )
@@ -224,13 +249,14 @@ def _version_in(root: Path, source: Path) -> str:
 
 
 def _like(folder: str, like: str, version: str) -> str:
-    """The version that judgements are taken from: the one that is named, else the newest of the catalog but this."""
+    """The version that judgements are taken from: the one that is named, else the last before this, if there is one."""
     known = [name for name in data.versions(folder) if name != version]
     if like and like not in known:
         raise InvalidInput(
             Problem(f"--like {like}, which the catalog lacks.", f"one of {', '.join(known)}.", "correct --like.")
         )
-    return like or known[-1]
+    before = [name for name in known if version_key(name) <= version_key(version)]
+    return like or (before or known[:1])[-1]
 
 
 def _parser(program: str) -> argparse.ArgumentParser:
@@ -251,7 +277,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
         help="archive or directory of a release of Kubeflow, or of the repository of the training operator, Volcano, "
         "the local path provisioner or scheduler-plugins; or a manifest of one of the last three",
     )
-    one.add_argument("--like", default="", metavar="VERSION", help="take judgements from it; default: the newest")
+    one.add_argument("--like", default="", metavar="VERSION", help="judge as it does; default: the last before this")
     one.add_argument(
         "--catalog", type=Path, metavar="DIRECTORY", help="directory to write the entry into; default: standard output"
     )

@@ -1,4 +1,14 @@
-"""What the objects of a component say about it: the derived fields of its entry in the catalog."""
+"""What the objects of a component say about it: the derived fields of its entry in the catalog.
+
+A render would give each of them, where there is one. They are in the file for readers that have none:
+
+| fields | read without a render by |
+|---|---|
+| namespaces, claims, queue_fields, scheduler_actions, scheduler_plugins | the settings, which judge an inventory before anything is fetched; the hosts' directories and the script of the local path provisioner, which come before other components are built |
+| images, labels, crds, webhooks, policies, injected | the validators, which have a cluster and no manifests, and find out with them which release that is; plan and roll-out of a part, which wait for kinds of components that they do not build |
+| selectors, stored, and what webhooks intercept | upgrades, for which the former version would have to be fetched and built, too |
+| objects | the report of `derive`: what came or went and no other field names |
+"""  # noqa: E501  rows are lines
 
 from __future__ import annotations
 

@@ -141,8 +141,8 @@ def derive_single(
 ) -> dict[str, Any]:
     """The derived fields of its entry, called `version`, else as its images say, else as `named`.
 
-    The address is that of upstream's tag if all images and plugins of the scheduler are upstream's: its file and no
-    other has the sum.
+    The address is that of upstream's tag if all images and plugins of the scheduler are upstream's, and images have no
+    other version: its file and no other has the sum.
 
     Raises:
         InvalidInput: the images have several versions or none, or objects are not what their kinds are.
@@ -150,7 +150,7 @@ def derive_single(
     facts = facts_of(objects)
     images = [image for of in facts.get("images", {}).values() for image in of.values()]
     version = version or _version(images, named)
-    upstream = all(image.startswith(kind.images) for image in images)
+    upstream = all(image.startswith(kind.images) for image in images) and _versions(images) <= {version}
     upstream = upstream and {*facts.get("scheduler_plugins", ())} <= known_plugins()
     path = CHART if kind is PLUGINS else kind.path
     origin = f"{path} of {kind.repository} v{version}" if upstream else f"the manifest of {kind.title} {version}"
@@ -175,8 +175,7 @@ def _of_a_scheduler(version: str) -> dict[str, str]:
 
 
 def _version(images: Sequence[str], named: str) -> str:
-    tags = {name.tag for image in images if (name := ImageName.parse(image)) and name.tag}
-    found = {match[1] for tag in tags if (match := re.fullmatch(r"v?([0-9]+(?:\.[0-9]+)+(?:-[a-z0-9.-]+)?)", tag))}
+    tags, found = _tags(images), _versions(images)
     if len(found) == 1 or (named and not found):
         return (found or {named}).pop()
     raise InvalidInput(
@@ -186,6 +185,15 @@ def _version(images: Sequence[str], named: str) -> str:
             "name it with --version, such as --version 1.16.1.",
         )
     )
+
+
+def _tags(images: Iterable[str]) -> set[str]:
+    return {name.tag for image in images if (name := ImageName.parse(image)) and name.tag}
+
+
+def _versions(images: Iterable[str]) -> set[str]:
+    matches = (re.fullmatch(r"v?([0-9]+(?:\.[0-9]+)+(?:-[a-z0-9.-]+)?)", tag) for tag in _tags(images))
+    return {match[1] for match in matches if match}
 
 
 def changed(derived: Mapping[str, Any], like: Mapping[str, Any]) -> list[str]:

@@ -111,6 +111,43 @@ def test_a_later_derive_keeps_what_a_person_judged(tmp_path: Path) -> None:
     assert entry.read_text("utf-8").partition(DERIVED)[2] == text.partition(DERIVED)[2]
 
 
+def test_an_older_version_is_derived_like_the_one_before_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    manifest = at_hand("volcano", "1.10.0")
+    arguments = ["derive", str(manifest), "--version", "1.12.9", "--catalog", str(tmp_path)]
+    assert main(arguments) == 0
+    assert "Compared with 1.12.2:" in capsys.readouterr().err
+    assert main([*arguments, "--like", "1.15.1"]) == 0
+    assert "an upgrade from 1.12.9 to 1.15.1 brings" in capsys.readouterr().err
+    derived = load(tmp_path / "volcano/1.12.9.yaml")
+    assert derived["address"] is None  # images say that upstream's tag is another one
+    assert "1.12.9" in derived["manifests"]
+
+
+def load(entry: Path) -> dict[str, Any]:
+    found: dict[str, Any] = data.merged(foreign.parse(entry.read_bytes(), entry.name))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--version", "../../x"], "numbers with dots"),
+        (["--version", "latest"], "numbers with dots"),
+        ([], "which the catalog has"),
+        (["--version", "1.10.9", "--catalog", "file"], "may write"),
+    ],
+)
+def test_what_cannot_be_used_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], more: list[str], words: str
+) -> None:
+    manifest = at_hand("volcano", "1.10.0")
+    monkeypatch.chdir(tmp_path)
+    Path("file").touch()
+    assert main(["derive", str(manifest), "--catalog", "catalog", *more]) == 2
+    assert words in capsys.readouterr().err
+    assert [path.name for path in tmp_path.rglob("*")] == ["file"]
+
+
 VENDORS_PLUGIN = "volcano-npu_v7.0_linux-aarch64"
 VENDORS = f"""\
 actions: "enqueue, allocate, backfill"
