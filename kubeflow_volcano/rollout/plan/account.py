@@ -94,8 +94,8 @@ def judge_owners(settings: Settings) -> Iterator[Finding]:
 def judge_team_queues(settings: Settings) -> Iterator[Finding]:
     """Whether jobs of teams get the queue of their team; nothing without queues of teams.
 
-    Policies that change objects are served by default since their API is stable; before that, where the feature gate is
-    them on, which only the roll-out can see.
+    Policies that change objects are served by default since their API is stable; before that, where the feature gate
+    is on, which only the roll-out can see.
     """
     (policies,) = (item for item in served_apis() if item.is_about(*_POLICIES))
     by_policy = policies.kubernetes.covers(settings.plan.kubernetes)
