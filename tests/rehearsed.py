@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.problems import Unreachable
 from kubeflow_volcano.rehearsal.spec import ClusterPaths
 from tests.places import ROOT, UPSTREAM
+from tests.playing import ansible
 
 KUBECONFIG = "KFV_TEST_KUBECONFIG"
 
@@ -62,18 +62,11 @@ def play(name: str, *playbooks: str, state: str = "present", inventory: str = "r
     variables = [f"rehearsal_cluster_name={name}", f"rehearsal_cluster_state={state}"]
     if inventory == "rehearsal":
         variables.append('{"rehearsal_cluster_extras": ["scheduler-plugins"]}')
-    done = subprocess.run(
-        [
-            ROOT / ".venv/bin/ansible-playbook",
-            *("-i", ROOT / "inventory" / inventory),
-            *(word for variable in variables for word in ("-e", variable)),
-            *(ROOT / "playbooks" / f"{playbook}.yml" for playbook in playbooks),
-        ],
-        cwd=ROOT,
-        env={"KUBEFLOW_SOURCES": str(UPSTREAM), **os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")},
-        capture_output=True,
-        text=True,
-        check=False,
+    done = ansible(
+        *("-i", f"inventory/{inventory}"),
+        *(word for variable in variables for word in ("-e", variable)),
+        *(f"playbooks/{playbook}.yml" for playbook in playbooks),
+        KUBEFLOW_SOURCES=os.environ.get("KUBEFLOW_SOURCES", str(UPSTREAM)),
     )
     if done.returncode:
         pytest.fail(f"{' '.join(playbooks)} of {name}, {state}: {done.stdout[-6000:]}{done.stderr[-2000:]}")

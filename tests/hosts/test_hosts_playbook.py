@@ -10,7 +10,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.hosts.lab import Host, Lab, Registry
-from tests.places import ROOT
+from tests.playing import started
 
 CONFIG = "etc/containerd/config.toml"
 
@@ -66,17 +65,7 @@ def changes(done: subprocess.CompletedProcess[str]) -> dict[str, int]:
 def interrupted_at(inventory: Path, host: Host) -> str:
     """Run it, and end it with Ctrl-C when the configuration of that host is written."""
     before = (host.root / CONFIG).read_bytes()
-    program = Path(sys.executable).with_name("ansible-playbook")
-    process = subprocess.Popen(
-        [program, "-i", inventory, ROOT / "playbooks/hosts.yml"],
-        cwd=ROOT,
-        env=os.environ | {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
+    process = started("-i", inventory, "playbooks/hosts.yml", in_own_group=True)
     while process.poll() is None and (host.root / CONFIG).read_bytes() == before:
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGINT)

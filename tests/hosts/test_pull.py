@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +22,7 @@ from tests.hosts.lab import Host, Lab
 from tests.hosts.lab.registry import Registry
 from tests.kustomize_tool import kustomize_of
 from tests.local_path_images import IMAGES, MANIFEST, NEEDED
-from tests.places import ROOT
+from tests.playing import started
 from tests.waiting import until
 
 PLAY = """\
@@ -330,15 +329,8 @@ def test_a_node_with_docker_is_refused_with_the_reason_before_anything_is_pulled
 def test_an_interrupted_run_is_taken_up_where_it_ended(site: Site) -> None:
     site.registry.requests.clear()
     site.registry.hangs = lambda _client, path: f"{IMAGES[2][0]}/blobs/" in path
-    playbook = Path(sys.executable).with_name("ansible-playbook")
-    run = subprocess.Popen(
-        [playbook, "-i", site.inventory(image_mirror_pull_nodes=1), site.directory / "play.yml"],
-        cwd=ROOT,
-        env=os.environ | {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    inventory = site.inventory(image_mirror_pull_nodes=1)
+    run = started("-i", inventory, site.directory / "play.yml", output=subprocess.DEVNULL, in_own_group=True)
     until(lambda: site.registry.hanging, 120)
     os.killpg(run.pid, signal.SIGINT)
     run.wait(60)
@@ -358,14 +350,7 @@ def test_a_node_that_is_down_keeps_no_other_from_pulling_and_one_that_goes_down_
     site = replace(site, nodes=(site.nodes[0], third))
     site.registry.requests.clear()
     site.registry.hangs = lambda client, path: client == third.address and f"{IMAGES[2][0]}/blobs/" in path
-    run = subprocess.Popen(
-        [Path(sys.executable).with_name("ansible-playbook"), "-i", site.inventory(), site.directory / "play.yml"],
-        cwd=ROOT,
-        env=os.environ | {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    run = started("-i", site.inventory(), site.directory / "play.yml")
     until(lambda: site.registry.hanging, 120)
     third.stop()
     output, _ = run.communicate(timeout=300)

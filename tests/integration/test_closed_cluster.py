@@ -11,7 +11,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -24,8 +23,8 @@ import pytest
 from kubeflow_volcano.rehearsal.inside.registry import Registry
 from kubeflow_volcano.rehearsal.spec import ClusterPaths
 from kubeflow_volcano.rollout.bundle.reading import Bundle
+from tests import playing
 from tests.integration.node_registry import NodeRegistry, image_store, serving
-from tests.places import ROOT
 from tests.serving import Handler
 from tests.serving import serving as on_loopback
 
@@ -48,17 +47,7 @@ def paths() -> Iterator[ClusterPaths]:
     assert down.returncode == 0, down.stdout[-3000:]
 
 
-def ansible(*words: str, enter: tuple[str, ...] = (), **environment: str) -> subprocess.CompletedProcess[str]:
-    given = {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "NO_COLOR": "1", **environment}
-    return subprocess.run(
-        [*enter, Path(sys.executable).with_name("ansible-playbook"), *words],
-        cwd=ROOT,
-        env=os.environ | given,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
+ansible = partial(playing.ansible, merged=True)
 
 
 class Files(Handler, SimpleHTTPRequestHandler):

@@ -22,7 +22,7 @@ from kubeflow_volcano.rehearsal.build.tools import ensure_tools
 from kubeflow_volcano.rollout.state.lock import LEASE
 from tests.archives import archive_of
 from tests.bench.plane import Plane
-from tests.integration.playing import play, started
+from tests.playing import ansible, started
 from tests.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(900)]
@@ -126,7 +126,7 @@ def test_a_cluster_that_fails_keeps_the_next_from_being_touched_and_a_rerun_goes
     broken = second.create(orphan())
     before = ours(third), namespaces(third)  # the node, the volumes and the class come from the same client
 
-    stopped = play("site", inventory)
+    stopped = ansible("-i", inventory, "playbooks/site.yml", merged=True)
 
     assert stopped.returncode == 2, stopped.stdout
     assert "Traceback" not in stopped.stdout
@@ -145,7 +145,7 @@ def test_a_cluster_that_fails_keeps_the_next_from_being_touched_and_a_rerun_goes
     assert {"Deployment training-operator", "Lease rollout"} <= set(ours(first))
 
     second.delete(WEBHOOK, uid=broken["metadata"]["uid"])
-    resumed = play("site", inventory)
+    resumed = ansible("-i", inventory, "playbooks/site.yml", merged=True)
 
     assert resumed.returncode == 0, resumed.stdout
     assert table(inventory) == [
@@ -155,7 +155,7 @@ def test_a_cluster_that_fails_keeps_the_next_from_being_touched_and_a_rerun_goes
     ]
     assert third.get(OPERATOR)
 
-    one = play("site", inventory, "--limit", "third")
+    one = ansible("-i", inventory, "playbooks/site.yml", "--limit", "third", merged=True)
 
     assert one.returncode == 0, one.stdout
     assert table(inventory) == [("third", "unchanged", "pass")]
@@ -169,17 +169,17 @@ def test_an_upgrade_that_is_killed_goes_on_where_it_ended(planes: dict[str, Plan
     newer = ("-e", "kubeflow_release=1.10.2", "-e", f"kubeflow_source={NEXT}")
     before = {name: versions(cluster) for name, cluster in clusters.items()}
 
-    planned = play("upgrade", inventory, *newer, "--check")
+    planned = ansible("-i", inventory, "playbooks/upgrade.yml", *newer, "--check", merged=True)
     assert planned.returncode == 0, planned.stdout
     assert {name: versions(cluster) for name, cluster in clusters.items()} == before
 
-    with started("upgrade", inventory, *newer) as running:
+    with started("-i", inventory, "playbooks/upgrade.yml", *newer) as running:
         until(lambda: versions(clusters["second"]) != before["second"], 240)
         running.kill()
         running.communicate()
     assert versions(clusters["third"]) == before["third"]
 
-    resumed = play("upgrade", inventory, *newer)
+    resumed = ansible("-i", inventory, "playbooks/upgrade.yml", *newer, merged=True)
 
     assert resumed.returncode == 0, resumed.stdout
     assert [(name, verdict) for name, _, verdict in table(inventory)] == [(name, "pass") for name in NAMES]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.experiment.closing import SHARED
 from kubeflow_volcano.gang_demo.catalogue import CASES, NAMES
 from kubeflow_volcano.rehearsal.spec import State
-from tests.places import ROOT
+from tests.playing import ansible
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1500)]
 
@@ -37,21 +35,7 @@ def play(kubeconfig: Path, reports: Path, **more: Any) -> subprocess.CompletedPr
         "gang_demo_report_directory": str(reports),
         **more,
     }
-    return subprocess.run(
-        [
-            Path(sys.executable).with_name("ansible-playbook"),
-            "-i",
-            "inventory/rehearsal",
-            "-e",
-            json.dumps(variables),
-            "playbooks/gang_demo.yml",
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "NO_COLOR": "1"},
-    )
+    return ansible("-i", "inventory/rehearsal", "-e", json.dumps(variables), "playbooks/gang_demo.yml")
 
 
 def surroundings(cluster: Cluster) -> dict[str, Any]:

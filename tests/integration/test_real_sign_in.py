@@ -37,10 +37,9 @@ from kubeflow_volcano.validators.run.runner import Options, validate
 from tests.integration.breaking import made, turned_off
 from tests.integration.envoy_gateway import envoy_on_the_node, in_front
 from tests.integration.node_directory import BASE, READER, READER_PASSWORD, serving
-from tests.integration.playing import play
 from tests.integration.test_rehearsal_full import ARCHIVE
 from tests.integration.test_report_browser import chromium, screenshot
-from tests.places import ROOT
+from tests.playing import ansible
 from tests.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(1800)]
@@ -81,7 +80,7 @@ class Site:
             "kubeflow_tls": "self-signed",
             **more,
         }
-        done = play("install", ROOT / "inventory/rehearsal", "-e", json.dumps(given))
+        done = ansible("-i", "inventory/rehearsal", "playbooks/install.yml", "-e", json.dumps(given), merged=True)
         assert done.returncode == 0, done.stdout[-4000:]
         return str(done.stdout)
 

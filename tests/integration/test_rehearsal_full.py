@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from kubeflow_volcano.rehearsal.cluster.status import read_status
 from kubeflow_volcano.rehearsal.lifecycle import down, up
 from kubeflow_volcano.rehearsal.node.cgroups import NodeCgroup, read_layout
 from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
+from tests import playing
 from tests.places import ROOT
 from tests.waiting import until
 
@@ -53,15 +53,7 @@ def started(playbook: str, **more: object) -> subprocess.Popen[str]:
         "kubeflow_source": str(ARCHIVE),
         **more,
     }
-    program = Path(sys.executable).with_name("ansible-playbook")
-    return subprocess.Popen(
-        [program, "-i", "inventory/rehearsal", "-e", json.dumps(given), f"playbooks/{playbook}.yml"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "NO_COLOR": "1"},
-    )
+    return playing.started("-i", "inventory/rehearsal", "-e", json.dumps(given), f"playbooks/{playbook}.yml")
 
 
 def play(playbook: str, **more: object) -> str:

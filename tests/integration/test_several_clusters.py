@@ -14,8 +14,8 @@ import yaml
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from tests.integration.breaking import leftovers
-from tests.integration.playing import play
 from tests.places import ROOT
+from tests.playing import ansible
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
@@ -39,7 +39,7 @@ def test_a_group_of_clusters_is_judged_whole_although_one_does_not_answer(kubeco
     inventory = tmp_path / "hosts.json"
     inventory.write_text(json.dumps({"all": {"children": {"clusters": {"hosts": hosts, "vars": common}}}}))
 
-    done = play("validate", inventory)
+    done = ansible("-i", inventory, "playbooks/validate.yml", merged=True)
 
     assert done.returncode == 2, done.stdout
     assert "Traceback" not in done.stdout
@@ -57,7 +57,7 @@ def test_a_group_of_clusters_is_judged_whole_although_one_does_not_answer(kubeco
     assert "INCOMPLETE  1 incomplete, 1 passed" in done.stdout
     assert "here : ok=5" in " ".join(done.stdout.split())
 
-    alone = play("validate", inventory, "--limit", "here")
+    alone = ansible("-i", inventory, "playbooks/validate.yml", "--limit", "here", merged=True)
 
     assert alone.returncode == 0, alone.stdout
     assert [item["name"] for item in document(tmp_path / "reports")["clusters"]] == ["here"]

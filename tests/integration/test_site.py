@@ -6,8 +6,6 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +18,7 @@ from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.rehearsal.spec import ClusterPaths
 from kubeflow_volcano.rollout.state.holder import Life
 from kubeflow_volcano.rollout.state.lock import holder_of
-from tests.places import ROOT
+from tests.playing import ansible, started
 from tests.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
@@ -47,30 +45,17 @@ class Played:
         return {key: int(value) for key, value in (item.split("=") for item in line.split())}
 
 
-def command_line(*arguments: str, reports: Path | None = None, **variables: Any) -> list[str | Path]:
+def words(*arguments: str, reports: Path | None = None, **variables: Any) -> list[str]:
     """Playbooks with the inventory of the rehearsal, against the cluster of these tests."""
     given = {"rehearsal_cluster_name": NAME, **variables}
     if reports:
         given["validation_report_directory"] = str(reports)
-    program = Path(sys.executable).with_name("ansible-playbook")
-    return [program, "-i", "inventory/rehearsal", "-e", json.dumps(given), *arguments]
-
-
-def environment() -> dict[str, str]:
-    return {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "NO_COLOR": "1"}
+    return ["-i", "inventory/rehearsal", "-e", json.dumps(given), *arguments]
 
 
 def play(*arguments: str, reports: Path | None = None, **variables: Any) -> Played:
     """Run a command line to its end."""
-    done = subprocess.run(
-        command_line(*arguments, reports=reports, **variables),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        cwd=ROOT,
-        env=environment(),
-    )
+    done = ansible(*words(*arguments, reports=reports, **variables), merged=True)
     return Played(done.returncode, done.stdout)
 
 
@@ -184,9 +169,9 @@ def test_an_interrupted_validation_removes_its_probes_and_writes_a_partial_repor
 ) -> None:
     """Ansible ends its own process at once; the worker that runs the validators cleans up behind it."""
     log = tmp_path / "log"
-    command = command_line("playbooks/validate.yml", reports=tmp_path, validation_select=["gang"])
+    command = words("playbooks/validate.yml", reports=tmp_path, validation_select=["gang"])
     with log.open("w") as output:
-        running = subprocess.Popen(command, stdout=output, stderr=output, cwd=ROOT, env=environment())
+        running = started(*command, output=output)
         until(lambda: "H2 all-or-nothing" in log.read_text("utf-8") or running.poll() is not None, seconds=600)
         running.send_signal(number)
         code = running.wait(300)
@@ -263,8 +248,8 @@ def test_a_worker_whose_ansible_was_killed_ends_and_releases_the_lock(empty: Clu
         assert live
         empty.delete(ref, uid=live["metadata"]["uid"])
         with log.open("w") as output:
-            command = command_line("playbooks/install.yml")
-            running = subprocess.Popen(command, stdout=output, stderr=output, cwd=ROOT, env=environment())
+            command = words("playbooks/install.yml")
+            running = started(*command, output=output)
             until(lambda: "volcano-controllers has 0 of 1" in log.read_text("utf-8"), seconds=300)
             held = holder_of(empty)
             assert held

@@ -20,7 +20,7 @@ from kubeflow_volcano.rehearsal.spec import RehearsalSpec
 from kubeflow_volcano.validators.core.timing import Timing
 from kubeflow_volcano.validators.run.runner import Options, validate
 from tests.integration.breaking import made, space
-from tests.integration.playing import play
+from tests.playing import ansible
 from tests.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(1800)]
@@ -63,7 +63,9 @@ class Chain:
             "upgrade_report_directory": str(tmp_path / "reports"),
             "backup_directory": str(tmp_path / "backups"),
         }
-        done = play(playbook, Path("inventory/rehearsal"), "-e", json.dumps(given), *arguments)
+        done = ansible(
+            "-i", "inventory/rehearsal", f"playbooks/{playbook}.yml", "-e", json.dumps(given), *arguments, merged=True
+        )
         assert done.returncode == 0, done.stdout
         return done.stdout
 

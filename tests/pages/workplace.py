@@ -31,6 +31,7 @@ from kubeflow_volcano.directories import cache_directory
 from tests.hosts.lab import Host, Lab
 from tests.pages.blocks import Block
 from tests.places import ROOT
+from tests.playing import ansible
 
 ADDRESS = "<address of this repository>"
 SUBSTITUTIONS: Mapping[str, Mapping[str, str]] = {
@@ -159,17 +160,10 @@ class Workplace:
 
     def remove_rehearsal(self) -> None:
         """Remove the rehearsal cluster that a page started, if it did."""
-        subprocess.run(
-            [
-                *(Path(sys.executable).with_name("ansible-playbook"), "-i", "inventory/rehearsal"),
-                *("-e", f"rehearsal_cluster_name={self._rehearsal}", "-e", "rehearsal_cluster_state=absent"),
-                "playbooks/rehearsal.yml",
-            ],
-            cwd=ROOT,
-            env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")},
-            check=True,
-            capture_output=True,
-        )
+        ansible(
+            *("-i", "inventory/rehearsal", "-e", f"rehearsal_cluster_name={self._rehearsal}"),
+            *("-e", "rehearsal_cluster_state=absent", "playbooks/rehearsal.yml"),
+        ).check_returncode()
 
     def _environment(self) -> dict[str, str]:
         kept = {key: value for key, value in os.environ.items() if key not in {"KUBECONFIG", "ANSIBLE_CONFIG"}}

@@ -8,7 +8,6 @@ import os
 import secrets
 import shutil
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,7 +26,7 @@ from tests.hosts.lab.layer import write_containerd, write_layer
 from tests.hosts.lab.network import Bridge, choose_subnet
 from tests.hosts.lab.programs import add_containerd
 from tests.hosts.lab.registry import Answer, Registry
-from tests.places import ROOT
+from tests.playing import ansible
 
 _AREAS = ("fs", "kernel", "user", "vm")
 _HIDDEN = ("fs/binfmt_misc", "kernel/sched_domain")
@@ -133,17 +132,7 @@ class Lab:
     @staticmethod
     def play(playbook: str | Path, inventory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a playbook, relative to the checkout, with ansible-playbook. Its exit code is the caller's to judge."""
-        program = Path(sys.executable).with_name("ansible-playbook")
-        environment = os.environ | {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}
-        return subprocess.run(
-            [program, "-i", inventory, ROOT / playbook, *arguments],
-            cwd=ROOT,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        return ansible("-i", inventory, playbook, *arguments)
 
     def remove(self) -> None:
         """End every process of the lab, and take its network, control groups and files away."""

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.places import ROOT
+from tests.playing import ansible
 
 pytestmark = pytest.mark.programs
 
@@ -29,16 +26,8 @@ def play(place: Path, name: str, *arguments: str, groups: dict[str, Any]) -> tup
     }
     children = {group: {"hosts": hosts} for group, hosts in groups.items()}
     (place / "hosts.json").write_text(json.dumps({"all": {"vars": common, "children": children}}), "utf-8")
-    program = Path(sys.executable).with_name("ansible-playbook")
-    done = subprocess.run(
-        [program, "-i", place / "hosts.json", f"playbooks/{name}.yml", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        cwd=ROOT,
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "NO_COLOR": "1", "COLUMNS": "400"},
-    )
+    playbook = f"playbooks/{name}.yml"
+    done = ansible("-i", place / "hosts.json", playbook, *arguments, merged=True, COLUMNS="400")
     assert "Traceback" not in done.stdout
     return done.returncode, done.stdout
 

@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from tests.places import ROOT
+from tests.playing import ansible
 
 PLAYS: list[dict[str, Any]] = yaml.safe_load((ROOT / "playbooks/hosts.yml").read_text("utf-8"))
 ON_HOSTS = [play for play in PLAYS if "tasks" in play and play["hosts"] != "localhost"]
@@ -102,14 +103,7 @@ def test_hosts_that_are_left_alone_are_listed_and_no_run_is_about_them_alone(
     inventory.write_text(json.dumps({"all": {"hosts": here, "children": children}}), "utf-8")
 
     def play(*arguments: str) -> subprocess.CompletedProcess[str]:
-        program = Path(sys.executable).with_name("ansible-playbook")
-        return subprocess.run(
-            [program, "-i", inventory, ROOT / f"playbooks/{playbook}.yml", *arguments],
-            capture_output=True,
-            text=True,
-            check=False,
-            env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "NO_COLOR": "1"},
-        )
+        return ansible("-i", inventory, f"playbooks/{playbook}.yml", *arguments)
 
     alone = play()
     assert alone.returncode == 2, alone.stdout

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.places import ROOT, UPSTREAM
+from tests.places import UPSTREAM
+from tests.playing import ansible
 
 pytestmark = pytest.mark.programs
 
@@ -34,14 +34,7 @@ def planned(directory: Path, inventory: str = "sample", **more: object) -> subpr
         **more,
     }
     arguments = ["-i", f"inventory/{inventory}", "playbooks/plan.yml", "-e", json.dumps(variables)]
-    return subprocess.run(
-        [Path(sys.executable).with_name("ansible-playbook"), *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "NO_COLOR": "1"},
-    )
+    return ansible(*arguments)
 
 
 with_upstream = pytest.mark.skipif(

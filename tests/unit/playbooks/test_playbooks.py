@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.places import ROOT
+from tests.playing import ansible
 
 pytestmark = pytest.mark.programs
 
@@ -28,23 +26,6 @@ WRONG = {
 }
 
 
-def ansible(program: str, *arguments: str | Path, cache: Path) -> subprocess.CompletedProcess[str]:
-    environment = {
-        **os.environ,
-        "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
-        "NO_COLOR": "1",
-        "XDG_CACHE_HOME": str(cache),
-    }
-    return subprocess.run(
-        [Path(sys.executable).with_name(program), *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
-        env=environment,
-    )
-
-
 def test_there_are_playbooks_and_inventories() -> None:
     assert {path.stem for path in PLAYBOOKS} >= {"site", "install", "validate", "rehearsal"}
     assert {path.name for path in INVENTORIES} >= {"rehearsal", "sample"}
@@ -52,7 +33,7 @@ def test_there_are_playbooks_and_inventories() -> None:
 
 @pytest.mark.parametrize("inventory", INVENTORIES, ids=lambda path: path.name)
 def test_every_playbook_parses_with_every_inventory(inventory: Path, tmp_path: Path) -> None:
-    done = ansible("ansible-playbook", "--syntax-check", "-i", inventory, *PLAYBOOKS, cache=tmp_path)
+    done = ansible("--syntax-check", "-i", inventory, *PLAYBOOKS, XDG_CACHE_HOME=str(tmp_path))
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
 
 
@@ -62,13 +43,12 @@ def test_every_playbook_parses_with_every_inventory(inventory: Path, tmp_path: P
 )
 def test_wrong_settings_are_all_told_at_once_and_nothing_is_touched(playbook: str, tmp_path: Path) -> None:
     done = ansible(
-        "ansible-playbook",
         "-i",
         ROOT / "inventory/rehearsal",
         f"playbooks/{playbook}",
         "-e",
         json.dumps(WRONG),
-        cache=tmp_path,
+        XDG_CACHE_HOME=str(tmp_path),
     )  # fmt: skip  one command line
 
     told = done.stdout + done.stderr
@@ -84,13 +64,12 @@ def test_wrong_settings_are_all_told_at_once_and_nothing_is_touched(playbook: st
 
 def test_every_message_about_settings_has_its_three_parts(tmp_path: Path) -> None:
     done = ansible(
-        "ansible-playbook",
         "-i",
         ROOT / "inventory/sample",
         "playbooks/install.yml",
         "-e",
         json.dumps(WRONG),
-        cache=tmp_path,
+        XDG_CACHE_HOME=str(tmp_path),
     )  # fmt: skip  one command line
 
     message = done.stdout.partition("fatal:")[2]
@@ -100,7 +79,6 @@ def test_every_message_about_settings_has_its_three_parts(tmp_path: Path) -> Non
 
 def test_the_rehearsal_inventory_follows_the_cache_and_the_name_of_the_cluster(tmp_path: Path) -> None:
     done = ansible(
-        "ansible",
         "localhost",
         "-i",
         ROOT / "inventory/rehearsal",
@@ -110,7 +88,8 @@ def test_the_rehearsal_inventory_follows_the_cache_and_the_name_of_the_cluster(t
         "ansible.builtin.debug",
         "-a",
         "var=kubeflow_kubeconfig",
-        cache=tmp_path,
+        program="ansible",
+        XDG_CACHE_HOME=str(tmp_path),
     )  # fmt: skip  one command line
 
     assert f"{tmp_path}/kubeflow-volcano/rehearsal/other/admin.kubeconfig" in done.stdout
@@ -118,7 +97,6 @@ def test_the_rehearsal_inventory_follows_the_cache_and_the_name_of_the_cluster(t
 
 def test_a_kubeconfig_that_is_not_there_is_told_without_a_traceback(tmp_path: Path) -> None:
     done = ansible(
-        "ansible-playbook",
         "-i",
         ROOT / "inventory/sample",
         "playbooks/install.yml",
@@ -126,7 +104,7 @@ def test_a_kubeconfig_that_is_not_there_is_told_without_a_traceback(tmp_path: Pa
         "volcano",
         "-e",
         f"kubeflow_kubeconfig={tmp_path}/nowhere",
-        cache=tmp_path,
+        XDG_CACHE_HOME=str(tmp_path),
     )  # fmt: skip  one command line
 
     assert done.returncode == 2
@@ -136,7 +114,6 @@ def test_a_kubeconfig_that_is_not_there_is_told_without_a_traceback(tmp_path: Pa
 
 def test_a_cluster_that_cannot_be_reached_is_incomplete_and_the_report_says_so(tmp_path: Path) -> None:
     done = ansible(
-        "ansible-playbook",
         "-i",
         ROOT / "inventory/sample",
         "playbooks/validate.yml",
@@ -144,7 +121,7 @@ def test_a_cluster_that_cannot_be_reached_is_incomplete_and_the_report_says_so(t
         f"kubeflow_kubeconfig={tmp_path}/nowhere",
         "-e",
         f"validation_report_directory={tmp_path}/reports",
-        cache=tmp_path,
+        XDG_CACHE_HOME=str(tmp_path),
     )  # fmt: skip  one command line
 
     report = json.loads((tmp_path / "reports/latest.json").read_text("utf-8"))
@@ -169,7 +146,7 @@ def filled(tmp_path: Path) -> Path:
 
 
 def test_the_hosts_of_the_sample_s_examples_are_found_in_their_groups(filled: Path, tmp_path: Path) -> None:
-    done = ansible("ansible-inventory", "-i", filled, "--list", cache=tmp_path)
+    done = ansible("-i", filled, "--list", program="ansible-inventory", XDG_CACHE_HOME=str(tmp_path))
     groups = json.loads(done.stdout)
 
     assert (done.returncode, done.stderr) == (0, "")
@@ -183,7 +160,7 @@ def test_the_hosts_of_the_sample_s_examples_are_found_in_their_groups(filled: Pa
 
 
 def test_the_settings_of_the_sample_s_examples_are_accepted(filled: Path, tmp_path: Path) -> None:
-    done = ansible("ansible", "localhost", "-i", filled, "-m", "kfv_settings", cache=tmp_path)
+    done = ansible("localhost", "-i", filled, "-m", "kfv_settings", program="ansible", XDG_CACHE_HOME=str(tmp_path))
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
 
 
@@ -191,7 +168,7 @@ def test_the_settings_of_the_sample_s_examples_are_accepted(filled: Path, tmp_pa
 def test_without_hosts_their_plays_are_skipped_in_a_line_each_and_without_a_warning(
     inventory: str, tmp_path: Path
 ) -> None:
-    done = ansible("ansible-playbook", "-i", ROOT / "inventory" / inventory, "playbooks/hosts.yml", cache=tmp_path)
+    done = ansible("-i", ROOT / "inventory" / inventory, "playbooks/hosts.yml", XDG_CACHE_HOME=str(tmp_path))
 
     assert (done.returncode, done.stderr) == (0, "")
     assert "WARNING" not in done.stdout

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +11,7 @@ import pytest
 import yaml
 
 from tests.places import ROOT
+from tests.playing import ansible
 
 PLAYBOOKS = sorted(path for path in (ROOT / "playbooks").glob("*.yml") if path.stem != "site")
 """All but the one that is made of others."""
@@ -43,15 +41,7 @@ def play(
     children: dict[str, Any] = {group: {"hosts": {host: {} for host in hosts}} for group, hosts in groups.items()}
     whole = {"hosts": {"localhost": {}}, "children": children, "vars": common | variables}
     (place / "hosts.json").write_text(json.dumps({"all": whole}), "utf-8")
-    done = subprocess.run(
-        [Path(sys.executable).with_name("ansible-playbook"), "-i", place / "hosts.json", playbook, *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        cwd=ROOT,
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "NO_COLOR": "1"},
-    )
+    done = ansible("-i", place / "hosts.json", playbook, *arguments, merged=True)
     assert "Traceback" not in done.stdout
     return done.returncode, " ".join(done.stdout.split())
 

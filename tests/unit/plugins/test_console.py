@@ -16,6 +16,7 @@ import pytest
 
 from kubeflow_volcano.hosts.reaching import trouble
 from tests.places import ROOT
+from tests.playing import ansible
 
 pytestmark = pytest.mark.programs
 
@@ -38,19 +39,7 @@ def played(
     named = [{"name": f"Do {number}", **task} for number, task in enumerate(tasks, start=1)]
     play = {"name": "Work", "hosts": "all", "gather_facts": False, "tasks": named, **more}
     (place / "play.json").write_text(json.dumps([play]), "utf-8")
-    return subprocess.run(
-        [
-            Path(sys.executable).with_name("ansible-playbook"),
-            *options,
-            "-i",
-            place / "hosts.json",
-            place / "play.json",
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "NO_COLOR": "1"},
-    )
+    return ansible(*options, "-i", place / "hosts.json", place / "play.json")
 
 
 def lines(done: subprocess.CompletedProcess[str]) -> list[str]:

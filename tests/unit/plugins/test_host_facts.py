@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.places import ROOT
+from tests.playing import ansible
 
 pytestmark = pytest.mark.programs
 
@@ -54,15 +52,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any
     place = tmp_path_factory.mktemp("look")
     (place / "hosts.yml").write_text(yaml.safe_dump({"all": {"hosts": HOSTS, "vars": {"place": str(place)}}}))
     (place / "play.yml").write_text(yaml.safe_dump(PLAY))
-    done = subprocess.run(
-        [Path(sys.executable).with_name("ansible-playbook"), "-i", place / "hosts.yml", place / "play.yml"],
-        env=os.environ | {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=place,
-    )
+    done = ansible("-i", "hosts.yml", "play.yml", cwd=place)
     assert done.returncode == 0, done.stdout + done.stderr
     return {name: json.loads((place / name).read_text("utf-8")) for name in HOSTS}
 

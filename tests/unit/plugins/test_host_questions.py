@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.places import ROOT
+from tests.playing import ansible
 
 pytestmark = pytest.mark.programs
 
@@ -41,17 +38,7 @@ def asked(tmp_path: Path, **given: Any) -> dict[str, Any]:
     groups: dict[str, Any] = {"control_plane": {"hosts": {"b": {}}}}
     (tmp_path / "hosts.yml").write_text(yaml.safe_dump({"all": {"hosts": HOSTS, "children": groups}}))
     (tmp_path / "play.yml").write_text(yaml.safe_dump(PLAY))
-    done = subprocess.run(
-        [
-            *(Path(sys.executable).with_name("ansible-playbook"), "-i", tmp_path / "hosts.yml"),
-            *(tmp_path / "play.yml", "-e", json.dumps({"given": given})),
-        ],
-        env=os.environ | {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-    )
+    done = ansible("-i", "hosts.yml", "play.yml", "-e", json.dumps({"given": given}), cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     text = " ".join(done.stdout.split()).partition("ASKED ")[2].partition(" END")[0]
     found: dict[str, Any] = json.loads(text.replace("''", "'"))

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.places import ROOT
+from tests.playing import ansible
 
 pytestmark = pytest.mark.programs
 
@@ -41,13 +38,7 @@ def said(directory: Path, **of_all: Any) -> str:
     inventory = {"all": {"hosts": hosts, "children": groups, "vars": of_all}}
     (directory / "hosts.json").write_text(json.dumps(inventory), "utf-8")
     (directory / "play.yml").write_text(json.dumps([SHOW]), "utf-8")
-    done = subprocess.run(
-        [Path(sys.executable).with_name("ansible-playbook"), "-i", directory / "hosts.json", directory / "play.yml"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "NO_COLOR": "1"},
-    )
+    done = ansible("-i", directory / "hosts.json", directory / "play.yml")
     assert "Traceback" not in done.stdout + done.stderr
     return done.stdout
 

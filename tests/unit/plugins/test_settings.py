@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.places import ROOT
+from tests.playing import ansible
 
 pytestmark = pytest.mark.programs
 
@@ -51,13 +48,7 @@ def judged(inventory: Path, play: dict[str, Any] | None = None, *, whole_output:
     playbook = inventory / "play.yml"
     whole = {"hosts": "localhost", "gather_facts": False, "tasks": [{"kfv_settings": {}}], **(play or {})}
     playbook.write_text(json.dumps([whole]), "utf-8")
-    done = subprocess.run(
-        [Path(sys.executable).with_name("ansible-playbook"), "-i", inventory / "hosts.json", playbook],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "NO_COLOR": "1"},
-    )
+    done = ansible("-i", inventory / "hosts.json", playbook)
     assert "Traceback" not in done.stdout + done.stderr
     assert (done.returncode == 0) == ("Found:" not in done.stdout)
     return done.stdout if whole_output else done.stdout.partition("msg: ")[2]
@@ -184,14 +175,7 @@ def test_logins_in_addresses_are_in_no_output_and_still_reach_the_task_that_need
     )
     (inventory / "action_plugins/kfv_passed.py").write_text(PASSED, "utf-8")
     (inventory / "play.yml").write_text(json.dumps([{"hosts": "localhost", "gather_facts": False, "tasks": tasks}]))
-    done = subprocess.run(
-        [Path(sys.executable).with_name("ansible-playbook"), "-vvv", "-i", inventory / "hosts.json", "play.yml"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=inventory,
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "NO_COLOR": "1"},
-    )
+    done = ansible("-vvv", "-i", "hosts.json", "play.yml", cwd=inventory)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "hunter2" not in done.stdout + done.stderr
     assert "http://***@127.0.0.1:9" in done.stdout

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.places import ROOT
+from tests.playing import ansible
 
 pytestmark = pytest.mark.programs
 
@@ -39,13 +36,7 @@ def played(place: Path, reports: Path, rollouts: Mapping[str, Any] | None = None
     task = {"kfv_validate_clusters": arguments}
     play = {"hosts": "eu", "gather_facts": False, "tasks": [task]}
     (place / "play.json").write_text(json.dumps([play]), "utf-8")
-    done = subprocess.run(
-        [Path(sys.executable).with_name("ansible-playbook"), "-i", place / "hosts.json", place / "play.json"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "NO_COLOR": "1"},
-    )
+    done = ansible("-i", place / "hosts.json", place / "play.json")
     assert "Traceback" not in done.stdout + done.stderr
     return done.stdout
 

@@ -14,6 +14,7 @@ import pytest
 
 from tests.kustomize_mirror import Mirror, package_for, program
 from tests.places import ROOT
+from tests.playing import ansible
 
 pytestmark = pytest.mark.programs
 
@@ -36,29 +37,14 @@ def play(tmp_path: Path, package: Path, *options: str, **variables: Any) -> subp
     playbook = tmp_path / "play.yml"
     role = {"ansible.builtin.import_role": {"name": "kustomize"}}
     playbook.write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": [role]}]), "utf-8")
-    environment = {
-        **os.environ,
-        "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
-        "NO_COLOR": "1",
-        "PYTHONPATH": f"{package}:{ROOT}",
-        "XDG_CACHE_HOME": str(tmp_path / "cache"),
-        "https_proxy": "http://127.0.0.1:9",
-    }
     given = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable, **variables}
-    return subprocess.run(
-        [
-            Path(sys.executable).with_name("ansible-playbook"),
-            "-i",
-            "localhost,",
-            "-e",
-            json.dumps(given),
-            *options,
-            playbook,
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment,
+    words = ("-i", "localhost,", "-e", json.dumps(given), *options)
+    return ansible(
+        *words,
+        playbook,
+        PYTHONPATH=f"{package}:{ROOT}",
+        XDG_CACHE_HOME=str(tmp_path / "cache"),
+        https_proxy="http://127.0.0.1:9",
     )
 
 
