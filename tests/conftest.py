@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import signal
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 
 import pytest
 from xdist.remote import Producer
@@ -52,6 +53,17 @@ class SharedOut(LoadFileScheduling):
     def _split_scope(self, nodeid: str) -> str:
         file: str = super()._split_scope(nodeid)
         return OWN_CLUSTERS[0] if file in OWN_CLUSTERS else file
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Ten thousand tests stay: looking through them for garbage again and again is a quarter of their collection."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> SharedOut:
