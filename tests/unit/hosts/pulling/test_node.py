@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -145,8 +146,8 @@ def test_a_full_disk_ends_this_node_with_what_is_there_and_needed(ledger: Ledger
     assert done.pulled == list(NAMES[:2])
     assert set(done.left) == set(NAMES[2:])
     (why,) = set(done.left.values())
-    assert "/var/lib/containerd is used up to 85 % with 15.0 GB free" in why
-    assert "5.0 GB more are needed" in why
+    for word in ("/var/lib/containerd ", "85 %", "15.0 GB free", "5.0 GB more"):
+        assert word in why
     assert len(other.pulled) == len(NAMES)
 
 
@@ -186,7 +187,7 @@ def test_where_the_registry_says_nothing_nodes_are_held_against_the_first(ledger
     first = pull(ledger, Runtime(), NAMES[:1])
     second = pull(ledger, Runtime(b0={"digests": [f"q.io/a/b0@{D2}"]}), NAMES[:1], node="node-2")
     assert first.failed == {}
-    assert f"is {D2} on the node, and {D1}" in second.failed[NAMES[0]]
+    assert re.search(f"{D2} on .*{D1}", second.failed[NAMES[0]])
 
 
 def test_a_digest_in_the_name_goes_before_what_anybody_says(ledger: Ledger) -> None:

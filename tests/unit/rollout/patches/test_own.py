@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -100,9 +101,8 @@ def test_patches_that_fit_nothing_are_refused_together(kustomize: Path, tmp_path
     with pytest.raises(InvalidInput) as caught:
         with_own_patches(NAME, OBJECTS, wanted, silent)
     first, second = caught.value.problems
-    assert "kubeflow_patches.katib[0] is about Deployment katib-iu, of which the manifests have none." in first.found
-    assert "Did you mean katib-ui?" in first.found
-    assert "kubeflow_patches.katib[1] is about Deployment default/katib-ui" in second.found
+    assert re.search(r"kubeflow_patches\.katib\[0\] .*Deployment katib-iu, .* mean katib-ui\?", first.found)
+    assert re.search(r"kubeflow_patches\.katib\[1\] .*Deployment default/katib-ui", second.found)
     assert "katib-db, katib-ui" in second.todo
 
 
@@ -126,7 +126,7 @@ def test_an_operation_that_does_not_fit_is_refused_in_its_words(program: Path, t
     with pytest.raises(InvalidInput) as caught:
         with_own_patches(NAME, OBJECTS, settings(program, tmp_path, {"target": target(), "patch": patch}), silent)
     (problem,) = caught.value.problems
-    assert problem.found.startswith("kubeflow_patches.katib[0] does not fit its object: ")
+    assert problem.found.startswith("kubeflow_patches.katib[0] does not fit")
     assert "kubeflow-volcano-patches" not in problem.found
 
 

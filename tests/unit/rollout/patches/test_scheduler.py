@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -77,7 +78,7 @@ def test_flags_come_once_and_before_the_redirection_that_ends_upstream_s_argumen
     assert objects == [wanted]
     configure_scheduling(objects, asked)
     assert objects == [wanted]
-    with pytest.raises(InvalidInput, match="without a Deployment volcano-scheduler"):
+    with pytest.raises(InvalidInput, match="Deployment volcano-scheduler"):
         configure_scheduling([], asked)
 
 
@@ -184,11 +185,11 @@ def test_what_is_right_is_not_strange() -> None:
         "priority_classes": ({"name": "urgent", "value": 5},),
     }
     assert strange(**asked) == ""
-    assert "parent of queue a, which Volcano 1.8.2" in strange("1.8.2", **asked)
-    assert "priority of queue a, which Volcano 1.8.2" in strange("1.8.2", queues=({"name": "a", "priority": 5},))
+    assert re.search("parent of queue a, .*1.8.2", strange("1.8.2", **asked))
+    assert re.search("priority of queue a, .*1.8.2", strange("1.8.2", queues=({"name": "a", "priority": 5},)))
     assert strange(queues=({"name": "a", "priority": 5},)) == ""
     assert strange("1.14.4", queues=({"name": "a", "dequeueStrategy": "fifo"},)) == ""
-    assert "the plugin capacity, which Volcano 1.8.2" in strange("1.8.2", **asked)
+    assert re.search("plugin capacity, .*1.8.2", strange("1.8.2", **asked))
     assert strange("1.15.1", actions=("enqueue", "allocate", "gangpreempt")) == ""
     assert strange(scheduler="none", tiers=({"plugins": [{"name": "priority"}]},)) == ""
 

@@ -87,7 +87,7 @@ def test_the_operator_is_told_the_name_that_the_second_scheduler_answers_to() ->
 
 
 def test_an_image_of_an_operator_that_makes_no_such_gangs_is_refused() -> None:
-    with pytest.raises(InvalidInput, match=r"the training operator is 1\.6\.0"):
+    with pytest.raises(InvalidInput, match=r"operator is 1\.6\.0"):
         main_container(operator("training-operator:v1-5a5f92d"), **PLUGINS)
 
 

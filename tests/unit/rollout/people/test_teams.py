@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -162,7 +163,7 @@ def test_admission_may_read_the_namespaces_of_teams_with_a_queue(version: str, r
 
 def test_manifests_without_the_header_are_refused() -> None:
     settings = parse({"kubeflow_profile": "full", "kubeflow_profiles": [PLAIN]})
-    with pytest.raises(InvalidInput, match="by which header users are known"):
+    with pytest.raises(InvalidInput, match="which header"):
         add_teams([], settings.profiles)
 
 
@@ -249,7 +250,7 @@ def test_a_namespace_of_others_and_a_queue_that_does_not_exist_are_refused() -> 
     live: Any = Live({"vision": {"owner": "other@example.org"}, "plain": {"owner": "bob@example.org"}}, ("default",))
     text = [str(problem) for problem in unmet_teams(live, settings.profiles, settings.existing, {"profiles"})]
     assert len(text) == 2
-    assert "namespace vision exists and belongs to other@example.org" in text[0]
+    assert re.search("namespace vision .*other@example.org", text[0])
     assert "kubeflow_profiles," in text[0]
-    assert "vision has queue gpu, which does not exist" in text[1]
+    assert re.search("vision .*queue gpu, ", text[1])
     assert [*unmet_teams(live, settings.profiles, settings.existing, {"dex"})] == []
