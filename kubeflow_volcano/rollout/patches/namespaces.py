@@ -40,10 +40,11 @@ def missing_namespaces(
 ) -> Mapping[str, Sequence[Object]]:
     """By component: the namespaces into which it puts objects, and that neither a manifest nor Kubernetes has.
 
-    Those of existing components are made by their owners.
+    Those of existing components are made by their owners, and those that an excluded one would make are left to others.
     """
     known = {obj["metadata"]["name"] for objects in parts.values() for obj in objects if obj["kind"] == "Namespace"}
     known |= {*OF_KUBERNETES, *(name for part in settings.existing for name in settings.component(part).namespaces)}
+    known |= _of_excluded(settings)
     missing: dict[str, Sequence[Object]] = {}
     for part in components:
         used = {obj["metadata"].get("namespace") for obj in parts.get(part.name, ())}
@@ -55,16 +56,32 @@ def missing_namespaces(
     return missing
 
 
+def _of_excluded(settings: Settings) -> set[str]:
+    """Namespaces that components in kubeflow_exclude would make, as far as the catalog tells: those with injection."""
+    known = settings.release.components
+    return {name for part in settings.excluded if part in known for name in known[part].injected}
+
+
 def refused_namespaces(
     cluster: Cluster, parts: Mapping[str, Iterable[Object]], settings: Settings
 ) -> Iterator[Problem]:
-    """Namespaces that do not exist, and that the cluster's admission rejects in a dry run.
+    """Namespaces that do not exist, and that nothing makes or the cluster's admission rejects in a dry run.
 
     Raises:
         ApiError: the API server did not answer.
     """
+    declared = {obj["metadata"]["name"] for objects in parts.values() for obj in objects if obj["kind"] == "Namespace"}
+    left_out = _of_excluded(settings) - declared
     for obj in _namespaces(parts, settings):
         if cluster.get(Ref.of(obj)) is not None:
+            continue
+        if obj["metadata"]["name"] in left_out:
+            yield Problem(
+                f"namespace {obj['metadata']['name']} does not exist, and the component that makes it is in "
+                "kubeflow_exclude.",
+                "the namespace, with the labels that its pods need.",
+                "create it, or remove the component from kubeflow_exclude.",
+            )
             continue
         try:
             cluster.create(obj, dry_run=True)

@@ -67,6 +67,12 @@ def test_a_namespace_that_no_manifest_has_is_declared_whatever_the_cluster_has(w
     assert found.parts["b"][0]["metadata"]["labels"] == {"team": "x"}
 
 
+def test_a_namespace_that_an_excluded_component_would_make_is_left_to_others(write: Write) -> None:
+    settings, (part,) = write({"a": MAP.replace("shared", "kubeflow") % "y"}, kubeflow_exclude=["kubeflow-namespace"])
+    found = desired(settings, [replace(part, namespaces=("kubeflow",))], silent)
+    assert (names(found), found.namespaces) == ({"a": ["y"]}, ())
+
+
 @pytest.mark.parametrize("name", ["kube-system", "cert-manager"])
 def test_a_namespace_of_kubernetes_or_of_an_existing_component_is_not_declared(write: Write, name: str) -> None:
     settings, (part,) = write({"a": MAP.replace("shared", name) % "y"}, kubeflow_existing=["cert-manager"])

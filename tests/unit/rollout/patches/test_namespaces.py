@@ -106,6 +106,14 @@ def test_namespaces_that_would_not_be_admitted_are_all_told_beforehand(api: Any,
     assert profile["labels"]["katib.kubeflow.org/metrics-collector-injection"] == "enabled"
 
 
+def test_a_namespace_whose_component_is_left_out_must_be_there(api: Any) -> None:
+    admission(api, 403, "Forbidden")
+    settings = parse({"kubeflow_exclude": ["kubeflow-namespace"], "kubeflow_namespace_labels": LABELS})
+    (problem,) = refused_namespaces(api.connect(), {}, settings)
+    assert "namespace kubeflow does not exist" in problem.found
+    assert list(refused_namespaces(api.connect(), {"own": (namespace("kubeflow", **LABELS),)}, settings)) == []
+
+
 def test_an_api_server_that_cannot_answer_is_no_policy(api: Any) -> None:
     admission(api, 500, "InternalError")
     with pytest.raises(ApiError):
