@@ -23,8 +23,12 @@ READS: tuple[Read, ...] = (
 )
 """What `issues` reads."""
 
+GATEWAY = Ref("v1", "Service", "istio-system", "istio-ingressgateway")
+"""The Service of Kubeflow's gateway in every release."""
 SERVICE_OF_SLICE = "kubernetes.io/service-name"
 """Label of an EndpointSlice: the name of its Service."""
+NO_NAME_SERVER = "ScaledToZero"
+"""Reason where it is the Service of the cluster's DNS."""
 
 
 def with_selector(facts: Facts) -> tuple[Object, ...]:
@@ -157,6 +161,12 @@ def _pending(service: Object, facts: Facts) -> Issue | None:
     if since < facts.timing.grace_seconds or "deletionTimestamp" in service["metadata"]:
         return None
     ref, wanted = Ref.of(service), service["spec"].get("loadBalancerClass") or ""
+    is_gateway = ref == GATEWAY and ref.namespace in facts.expectations.namespaces
+    other = (
+        "publish the Service by node ports (kubeflow_access: node-port)"
+        if is_gateway
+        else "change its type, where nothing outside needs it"
+    )
     return Issue(
         "C9",
         Status.WARN,
@@ -165,7 +175,7 @@ def _pending(service: Object, facts: Facts) -> Issue | None:
         f"{ref} is of type LoadBalancer, and nothing has given it an address in {since:.0f} s: EXTERNAL-IP is pending. "
         f"No load balancer{f' of class {wanted}' if wanted else ''} serves it.",
         "install a load balancer for the cluster, such as MetalLB or that of the cloud, or see its controller; or "
-        "publish the Service by node ports (kubeflow_access: node-port).",
+        f"{other}.",
     )
 
 
@@ -192,10 +202,13 @@ def is_of_dns(service: Object) -> bool:
 
 
 def _without_name_server(service: Object, ref: Ref, facts: Facts) -> Issue:
-    """The cluster's DNS is scaled to zero: no state that is meant."""
+    """The cluster's DNS is scaled to zero, as where another one answers, of a cloud for instance; E1 finds that out."""
     off = scaled_to_zero(service, facts)
-    text = f"{ref} has no endpoint: {few([str(item) for item in off])} is scaled to 0 replicas, so no pod finds names."
-    return Issue("C9", Status.FAIL, ref, "ScaledToZero", text, "scale it up.", ("E1",), changes=scale_up(off))
+    text = (
+        f"{ref} has no endpoint: {few([str(item) for item in off])} is scaled to 0 replicas, so no pod finds names, "
+        "unless another name server answers."
+    )
+    return Issue("C9", Status.WARN, ref, NO_NAME_SERVER, text, "scale it up.", ("E1",), changes=scale_up(off))
 
 
 def scale_up(off: Sequence[Ref]) -> tuple[str, ...]:

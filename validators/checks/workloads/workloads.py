@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 from kubeflow_volcano.cluster.objects import Ref
@@ -121,13 +122,17 @@ def services_backed(facts: Facts) -> Outcome:
     """Every Service with a selector has a ready endpoint on each of its ports.
 
     A Service that selects no pod, or whose targetPort no container listens on, refuses every connection while its pods
-    are ready. Compare its selector with the labels of the pods, and its targetPort with their ports. The Service of the
-    cluster's DNS must not be scaled to zero. A Service of type LoadBalancer that gets no address is a warning.
+    are ready. Compare its selector with the labels of the pods, and its targetPort with their ports. A Service of the
+    cluster's DNS that is scaled to zero is a warning, unless pods find names all the same (E1). A Service of type
+    LoadBalancer that gets no address is a warning.
     """
     looked_at = [Ref.of(item) for item in services.with_selector(facts)]
     claim = f"{len(looked_at)} Services are backed, or belong to what is scaled to zero or has ended."
     expected = "a ready endpoint for each port, from pods that the selector names"
-    return verdict(services.issues(facts), looked_at, claim=claim, expected=expected)
+    found = services.issues(facts)
+    outcome = verdict(found, looked_at, claim=claim, expected=expected)
+    by_dns_alone = bool(found) and all(item.reason == services.NO_NAME_SERVER for item in found)
+    return replace(outcome, refuted_by=("E1",)) if by_dns_alone else outcome
 
 
 CHECKS = (

@@ -19,9 +19,10 @@ from kubeflow_volcano.validators.core.facts import Facts, Probe
 from kubeflow_volcano.validators.core.resources import NODES, PODS, SERVICES
 from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.probes.acting import ACTING, POD_EVENTS, noting
+from kubeflow_volcano.validators.subjects import services
 from kubeflow_volcano.validators.subjects.simulation import simulated_workload
 
-SERVICE = Ref("v1", "Service", "istio-system", "istio-ingressgateway")
+SERVICE = services.GATEWAY
 DEPLOYMENT = Ref("apps/v1", "Deployment", "istio-system", "istio-ingressgateway")
 _GATEWAY = Ref("networking.istio.io/v1beta1", "Gateway", "kubeflow", "kubeflow-gateway")
 HOST_NEEDS = (Rule("get", "networking.istio.io", "gateways", "kubeflow"),)
