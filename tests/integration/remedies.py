@@ -319,6 +319,36 @@ def stopped_scheduler(at: Broken) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def forgetful_scheduler(at: Broken) -> Iterator[None]:
+    """A scheduler that looks at the last pod of the probe's gang while no node takes pods, and stops for good."""
+    nodes = [Ref.of({"apiVersion": "v1", "kind": "Node", **item}) for item in at.cluster.list("v1", "Node").items]
+
+    def look_and_stop() -> None:
+        until(lambda: _is_judged(at.cluster, "h2-p2"), every=0.2)
+        try:
+            for node in nodes:
+                at.cluster.patch(node, {"spec": {"unschedulable": True}})
+            until(lambda: _is_judged(at.cluster, "h2-p3"), every=0.2)
+            at.inside("sh", "-c", "kill -STOP $(pidof vc-scheduler)")
+        finally:
+            for node in nodes:
+                at.cluster.patch(node, {"spec": {"unschedulable": None}})
+
+    stopping = threading.Thread(target=look_and_stop)
+    stopping.start()
+    try:
+        yield
+    finally:
+        stopping.join()
+
+
+def _is_judged(cluster: Cluster, name: str) -> bool:
+    """Whether a scheduler has found no node for a pod of probes, whose name ends so."""
+    pods = (item for item in cluster.list("v1", "Pod").items if item["metadata"]["name"].endswith(name))
+    return any(conditions(item).get("PodScheduled", {}).get("status") == "False" for item in pods)
+
+
+@contextlib.contextmanager
 def refused_pods(at: Broken) -> Iterator[None]:
     """An operator without pods in a namespace whose level refuses them."""
     space = Ref("v1", "Namespace", "", OPERATOR.namespace)
@@ -944,6 +974,13 @@ LONG = (
         stopped_scheduler,
     ),
     Remedy(
+        "a scheduler that forgets a gang",
+        "validators/checks/gang/steps.py:released:GangNotReleased",
+        "H3",
+        "GangNotReleased",
+        forgetful_scheduler,
+    ),
+    Remedy(
         "a job beside a scheduler that does nothing",
         "validators/explain/stages.py:_without_cause:SchedulerSilent",
         "TFJob silent",
@@ -1080,8 +1117,6 @@ ELSEWHERE: Mapping[str, str] = {
 """Remedies that another test does literally, and which; its module says what is real there."""
 
 UNTRIED: Mapping[str, str] = {
-    "validators/checks/gang/steps.py:released:GangNotReleased": "a scheduler that looks at the last pod of a gang and "
-    "forgets it: stopped for real, it has not looked, which is SchedulerNotEvaluating, whose command is the same one",
     **{
         f"validators/explain/scheduling/kueue.py:{place}": "rehearsals run no Kueue"
         for place in ("_cluster_queue_faults:ClusterQueueStopped", "_queue_faults:LocalQueueStopped")
