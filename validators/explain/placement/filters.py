@@ -4,17 +4,20 @@ Rules: pkg/scheduler/framework/plugins of Kubernetes, v1.22 to v1.37 (nodeunsche
 noderesources, volumebinding, dynamicresources), which Volcano's plugin predicates calls too, v1.8.0 to v1.15.1. A node
 that is not Ready takes pods that tolerate the taint it has for that (nodeConditionToTaintKeyStatusMap of
 pkg/controller/nodelifecycle of Kubernetes); Volcano before 1.11 gave it none (setNodeState of
-pkg/scheduler/api/node_info.go).
+pkg/scheduler/api/node_info.go). Arguments of plugin predicates switch filters off (enablePredicate there); without the
+plugin there are none but those of resources.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from functools import lru_cache
 
 from kubeflow_volcano.cluster.objects import conditions
 from kubeflow_volcano.cluster.pods.quantities import readable
 from kubeflow_volcano.cluster.pods.taints import taint_text, untolerated
+from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.explain.placement.neighbours import of_neighbours
 from kubeflow_volcano.validators.explain.placement.node_affinity import (
     missing_labels,
@@ -23,15 +26,50 @@ from kubeflow_volcano.validators.explain.placement.node_affinity import (
     terms_text,
 )
 from kubeflow_volcano.validators.explain.placement.nodes import Node, Refusal, Wish
+from kubeflow_volcano.validators.explain.scheduling.volcano import configuration, older
+from kubeflow_volcano.validators.subjects.gang.scheduler_configuration import version
 
 _CORDON = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 _NOT_READY = {"False": "node.kubernetes.io/not-ready", "Unknown": "node.kubernetes.io/unreachable"}
 """By status of the condition Ready, the key of the taint that it brings."""
+_BY_TAINT_SINCE, _BINDS_SINCE = "1.11.0", "1.12.0"
+"""Versions of Volcano: a node that is not Ready is a matter of taints, and plugin predicates binds volumes."""
+_SWITCHES = {
+    "NodeAffinityEnable": frozenset({"Affinity", "Selector"}),
+    "NodePortsEnable": frozenset({"HostPort"}),
+    "PodAffinityEnable": frozenset({"PodAffinity", "PodAntiAffinity"}),
+    "PodTopologySpreadEnable": frozenset({"Spread", "SpreadKey"}),
+    "TaintTolerationEnable": frozenset({"NotReady", "Taint"}),
+    "VolumeBindingEnable": frozenset({"UnboundClaim", "Volume"}),
+}
+"""Arguments of plugin predicates, and for what reasons no node refuses a pod where they are false."""
 
 
 def refusals(wish: Wish, node: Node, every: Sequence[Node]) -> tuple[Refusal, ...]:
     """Every reason why the node refuses the pod; none where it accepts it."""
-    return (*_of_node(wish, node), *_of_resources(wish, node), *of_neighbours(wish, node, every))
+    found = (*_of_node(wish, node), *_of_resources(wish, node), *of_neighbours(wish, node, every))
+    return tuple(item for item in found if item.reason not in wish.ignored)
+
+
+@lru_cache(maxsize=4)
+def ignored_by_volcano(facts: Facts) -> frozenset[str]:
+    """Reasons for which Volcano, as it is configured, keeps no pod off a node; none where that is not known."""
+    chosen = None if facts.unread.keys() & {"deployments.apps", "configmaps"} else configuration(facts)
+    if chosen is None:
+        return frozenset()
+    plugin = chosen.plugins.get("predicates", {"enablePredicate": False})
+    arguments = plugin.get("arguments") or {}
+    off = [reasons for name, reasons in _SWITCHES.items() if _is_false(arguments.get(f"predicate.{name}"))]
+    if plugin.get("enablePredicate") is False:
+        off = [*_SWITCHES.values(), frozenset({"Cordoned"})]
+    running = version(facts)
+    others = {"NotReady"} if older(running, _BY_TAINT_SINCE) else set()
+    others |= _SWITCHES["VolumeBindingEnable"] if older(running, _BINDS_SINCE) else set()
+    return frozenset().union(*off) - others
+
+
+def _is_false(value: object) -> bool:
+    return str(value).lower() in {"0", "f", "false"}
 
 
 def _of_node(wish: Wish, node: Node) -> Iterator[Refusal]:

@@ -65,6 +65,7 @@ class Wish:
 
     `volumes` are claims with the node selector terms of their volumes, `unbound` those that the first pod binds to its
     node, where all other pods that mount them have to go. `devices` are ResourceClaims with the terms of their devices.
+    For the reasons in `ignored` its scheduler keeps it off no node.
     """
 
     pod: Object
@@ -72,6 +73,7 @@ class Wish:
     volumes: tuple[tuple[str, Sequence[Object]], ...] = ()
     unbound: tuple[str, ...] = ()
     devices: tuple[tuple[str, Sequence[Object]], ...] = ()
+    ignored: frozenset[str] = frozenset()
 
     @classmethod
     def of(

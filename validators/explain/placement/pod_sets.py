@@ -10,11 +10,11 @@ from decimal import Decimal
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.pods.quantities import total
 from kubeflow_volcano.text import counted
-from kubeflow_volcano.validators.explain.model import Situation
+from kubeflow_volcano.validators.explain.model import VOLCANO, Situation
 from kubeflow_volcano.validators.explain.placement.claims import unbound_claims, volume_terms
 from kubeflow_volcano.validators.explain.placement.devices import counted_elsewhere
 from kubeflow_volcano.validators.explain.placement.dynamic_resources import allocated_terms
-from kubeflow_volcano.validators.explain.placement.filters import refusals
+from kubeflow_volcano.validators.explain.placement.filters import ignored_by_volcano, refusals
 from kubeflow_volcano.validators.explain.placement.neighbours import depends_on_order
 from kubeflow_volcano.validators.explain.placement.nodes import Node, Wish
 
@@ -79,7 +79,9 @@ def wish_of(pod: Object, situation: Situation) -> Wish:
     wish = Wish.of(pod, volume_terms(pod, situation.facts), unbound)
     others = counted_elsewhere(situation.facts)
     requests = {name: amount for name, amount in wish.requests.items() if name not in others}
-    return replace(wish, requests=requests, devices=allocated_terms(pod, situation.facts))
+    of_volcano = pod["spec"].get("schedulerName", VOLCANO if situation.group else "") == VOLCANO
+    ignored = ignored_by_volcano(situation.facts) if of_volcano else frozenset()
+    return replace(wish, requests=requests, devices=allocated_terms(pod, situation.facts), ignored=ignored)
 
 
 def role_of(pod: Object) -> str:

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object
-from tests.samples.jobs import SPACE, explained, group, member, node, reasons, tfjob, vcjob
+from tests.samples.jobs import SPACE, configured, explained, group, member, node, reasons, tfjob, vcjob
 
 GPU = "nvidia.com/gpu"
 TAINT = {"key": "gpu", "value": "true", "effect": "NoSchedule"}
+NO_AFFINITY, NO_TAINTS = "predicate.NodeAffinityEnable: false", "predicate.TaintTolerationEnable: false"
 
 
 def waiting(template: Object | None = None, *nodes: Object, workers: int = 1, cpu: str = "1") -> Any:
@@ -71,6 +72,28 @@ def test_a_node_that_is_not_ready_takes_nothing() -> None:
     assert reasons(waiting(None, gone)) == ["NoNodeFitsNotReady"]
     anywhere = {"tolerations": [{"operator": "Exists"}]}
     assert reasons(waiting(anywhere, gone)) == ["Unexplained"]
+
+
+@pytest.mark.parametrize(
+    ("predicates", "found"),
+    [
+        (f"{{name: predicates, arguments: {{{NO_TAINTS}}}}}", ["NoNodeFitsSelector"]),
+        (f"{{name: predicates, arguments: {{{NO_AFFINITY}}}}}", ["NoNodeFitsTaint"]),
+        (f"{{name: predicates, arguments: {{{NO_AFFINITY}, {NO_TAINTS}}}}}", ["Unexplained"]),
+        ("{name: predicates, enablePredicate: false}", ["Unexplained"]),
+        ("{name: nodeorder}", ["Unexplained"]),
+    ],
+)
+def test_a_filter_that_is_switched_off_refuses_no_node(predicates: str, found: list[str]) -> None:
+    conf = configured(f'actions: "enqueue, allocate"\ntiers: [{{plugins: [{{name: gang}}, {predicates}]}}]\n')
+    assert reasons(waiting({"nodeSelector": {"disk": "ssd"}}, node("a", taints=[TAINT]), conf)) == found
+
+
+def test_before_1_11_volcano_knows_without_a_filter_which_nodes_are_not_ready() -> None:
+    conf = configured('actions: "enqueue, allocate"\ntiers: [{plugins: [{name: gang}]}]\n')
+    gone = node("a")
+    gone["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
+    assert reasons(waiting(None, gone, conf)) == ["NoNodeFitsNotReady"]
 
 
 def test_nodes_with_different_reasons_are_summed_up_and_listed() -> None:
