@@ -20,6 +20,7 @@ from kubeflow_volcano.cluster.pods.quantities import total
 from kubeflow_volcano.cluster.volcano import Configuration
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.explain.model import Situation, pod_group_name
+from kubeflow_volcano.validators.explain.placement.filters import refusals
 from kubeflow_volcano.validators.explain.placement.nodes import nodes_of
 from kubeflow_volcano.validators.explain.placement.pod_sets import PodSet, how_many_fit
 from kubeflow_volcano.validators.explain.scheduling.overcommit import needed_factor
@@ -39,8 +40,9 @@ from kubeflow_volcano.validators.subjects.gang.scheduler_correction import writt
 _ZERO = Decimal(0)
 _NEVER_MARK = "volcano.sh/preemptable"
 _STARVING_SINCE = "1.11.0"
-_MOST_SPARED = 60
-"""Of more pods it is not tried which of them may stay."""
+_PRIORITY_FIRST = "have plugin priority in the first tier"
+_MOST_SPARED, _MOST_NODES = 60, 100
+"""Of more pods, and on more nodes that have to be seen together, it is not tried which of them may stay."""
 
 _Plugins = list[dict[str, Any]]
 
@@ -62,19 +64,34 @@ def victims(sets: Sequence[PodSet], candidates: Iterable[Object], facts: Facts, 
     if how_many_fit(sets, nodes_of(nodes, pods), needed) >= needed:
         return ()
     chosen = [pod for pod in candidates if _may_go(pod)]
-
-    def enough(gone: Iterable[Object]) -> bool:
-        uids = {pod["metadata"]["uid"] for pod in gone}
-        left = [pod for pod in pods if pod["metadata"]["uid"] not in uids]
-        return how_many_fit(sets, nodes_of(nodes, left), needed) >= needed
-
-    if not chosen or not enough(chosen):
+    emptied = nodes_of(nodes, _without(chosen, pods))
+    if not chosen or how_many_fit(sets, emptied, needed) < needed:
         return ()
-    if len(chosen) <= _MOST_SPARED:
-        for pod in sorted(chosen, key=lambda item: -int(item["spec"].get("priority") or 0)):
-            if enough(rest := [item for item in chosen if item is not pod]):
-                chosen = rest
+    if len(chosen) > _MOST_SPARED:
+        return tuple(chosen)
+    if not any(map(_looks_elsewhere, sets)):  # then a node that refuses them all the same says nothing of the others
+        emptied = tuple(node for node in emptied if any(not refusals(item.wish, node, emptied) for item in sets))
+    elif len(nodes) > _MOST_NODES:
+        return tuple(chosen)
+    names = {node.name for node in emptied}
+    near = [pod for pod in pods if pod["spec"].get("nodeName") in names]
+    for pod in sorted(chosen, key=lambda item: -int(item["spec"].get("priority") or 0)):
+        rest = [item for item in chosen if item is not pod]
+        if how_many_fit(sets, nodes_of((node.obj for node in emptied), _without(rest, near)), needed) >= needed:
+            chosen = rest
     return tuple(chosen)
+
+
+def _without(gone: Iterable[Object], pods: Iterable[Object]) -> list[Object]:
+    uids = {pod["metadata"]["uid"] for pod in gone}
+    return [pod for pod in pods if pod["metadata"]["uid"] not in uids]
+
+
+def _looks_elsewhere(pods: PodSet) -> bool:
+    """Whether pods on other nodes decide about a node, too."""
+    spec = pods.wish.pod["spec"]
+    rules = (spec.get("affinity") or {}).keys() & {"podAffinity", "podAntiAffinity"}
+    return bool(rules or spec.get("topologySpreadConstraints") or pods.wish.unbound)
 
 
 def _may_go(pod: Object) -> bool:
@@ -110,12 +127,17 @@ def _lacks(action: str, chosen: Configuration, about: Situation, evicted: Sequen
         yield Lack(f"add {action} to the scheduler's actions", lambda document: _add_action(document, action))
     running = version(about.facts)
     asks = action == "preempt" or not older(running, _STARVING_SINCE)
-    if asks and not any(_is_on(plugins, name, "enableJobStarving") for name in ("gang", "priority")):
-        yield Lack("remove enableJobStarving: false of plugin gang", _switch("gang", "enableJobStarving", on=True))
+    asked = [name for name in ("gang", "priority") if name in plugins]
+    if asks and not any(_is_on(plugins, name, "enableJobStarving") for name in asked):
+        if asked:
+            text = f"remove enableJobStarving: false of plugin {asked[0]}"
+            yield Lack(text, _switch(asked[0], "enableJobStarving", on=True))
+        elif action != "preempt":  # which needs plugin priority anyhow
+            yield Lack(_PRIORITY_FIRST, _add_priority)
     yield from _of_admission(plugins, about)
     if action == "preempt":
         if not _is_on(plugins, "priority", "enablePreemptable"):
-            yield Lack("have plugin priority in the first tier", _add_priority)
+            yield Lack(_PRIORITY_FIRST, _add_priority)
         if _is_on(plugins, "gang", "enablePreemptable") and _breaks_gangs(evicted, about.facts):
             yield Lack(
                 "set enablePreemptable: false on plugin gang, which else protects the pods that gangs need",

@@ -96,6 +96,18 @@ def test_all_settings_that_preemption_lacks_are_told_at_once_and_written_by_one_
 def test_a_configuration_without_tiers_and_with_a_last_comma_is_completed() -> None:
     (item,) = found(busy(1, configured('actions: "allocate, "\n'), priority_class(), own=URGENT))
     assert document(item) == {"actions": "allocate, preempt", "tiers": [{"plugins": [{"name": "priority"}]}]}
+    assert "gang" not in item.problem.todo
+
+
+def test_the_switch_that_keeps_a_job_from_starving_is_told_of_a_plugin_that_has_it() -> None:
+    text = """\
+actions: "enqueue, allocate, preempt"
+tiers: [{plugins: [{name: priority, enableJobStarving: false}]}]
+"""
+    (item,) = found(busy(1, configured(text), priority_class(), own=URGENT))
+    assert "plugin priority" in item.problem.todo
+    assert "gang" not in item.problem.todo
+    assert informed(busy(1, configured(yaml.safe_dump(document(item))), priority_class(), own=URGENT)) == []
 
 
 def test_the_priority_of_pods_that_their_podgroup_lacks_is_told() -> None:
