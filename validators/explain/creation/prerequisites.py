@@ -1,9 +1,4 @@
-"""What must exist before any pod is created: the job and its namespace, PriorityClasses, ServiceAccounts.
-
-Rules: plugin/pkg/admission/serviceaccount and priority of Kubernetes, v1.22 to v1.37; Snapshot of
-pkg/scheduler/cache/cache.go of Volcano, v1.8.0 to v1.15.1 (a PodGroup of an unknown PriorityClass has the default
-priority); pkg/controller.v1/common of the training operator, v1.5.0 to v1.9.2 (replicas, see spec_refusal).
-"""
+"""What must exist before any pod is created: the job and its namespace, PriorityClasses, ServiceAccounts."""
 
 from __future__ import annotations
 
@@ -16,7 +11,12 @@ BUILT_IN_CLASSES = frozenset({"system-node-critical", "system-cluster-critical"}
 
 
 def deletion(situation: Situation) -> Iterator[Finding]:
-    """The job or its namespace is being deleted: controllers create nothing more."""
+    """The job or its namespace is being deleted: controllers create nothing more.
+
+    Rules: Reconcile of each kind in pkg/controller.v1 of the training operator, v1.5.0 to v1.9.4, and syncJob of
+    pkg/controllers/job of Volcano, v1.8.0 to v1.15.1, look at deletionTimestamp; apiserver/pkg/admission/plugin/
+    namespace/lifecycle of Kubernetes, v1.22 to v1.37.
+    """
     ref, meta = situation.job.ref, situation.obj["metadata"]
     if since := meta.get("deletionTimestamp"):
         yield finding(
@@ -38,7 +38,10 @@ def deletion(situation: Situation) -> Iterator[Finding]:
 
 
 def no_replicas(situation: Situation) -> Iterator[Finding]:
-    """All replicas are 0: there is nothing to run. The training operator creates a pod, deletes it, and is done."""
+    """All replicas are 0: there is nothing to run. The training operator creates a pod, deletes it, and is done.
+
+    Rule: ReconcilePods of pkg/controller.v1/common of the training operator, v1.5.0 to v1.9.4.
+    """
     job = situation.job
     if job.roles and job.wanted == 0:
         yield finding(
@@ -52,7 +55,10 @@ def no_replicas(situation: Situation) -> Iterator[Finding]:
 
 
 def refused_spec(situation: Situation) -> Iterator[Finding]:
-    """The operator itself refuses the job's spec, and says so in an event; it creates nothing."""
+    """The operator itself refuses the job's spec, and says so in an event; it creates nothing.
+
+    Rule: that of spec_refusal.
+    """
     if event := spec_refusal(situation):
         names = {role.name for role in situation.job.roles}
         launcher = situation.job.family and situation.job.ref.kind == "MPIJob" and "Launcher" not in names
@@ -79,8 +85,9 @@ def spec_refusal(situation: Situation) -> Event | None:
 def accounts(situation: Situation) -> Iterator[Finding]:
     """ServiceAccounts that pod templates name and that do not exist.
 
-    The operator creates that of an MPIJob's launcher, before 1.8 by a name of its own (newLauncherServiceAccount of
-    pkg/controller.v1/mpi of the training operator, v1.5.0 to v1.9.2).
+    Rules: plugin/pkg/admission/serviceaccount of Kubernetes, v1.22 to v1.37; the operator creates that of an MPIJob's
+    launcher, before 1.8 by a name of its own (newLauncherServiceAccount of pkg/controller.v1/mpi of the training
+    operator, v1.5.0 to v1.9.4).
     """
     if len(situation.pods) >= situation.job.wanted:
         return
@@ -100,7 +107,11 @@ def accounts(situation: Situation) -> Iterator[Finding]:
 
 
 def priority(situation: Situation) -> Iterator[Finding]:
-    """PriorityClasses that job, PodGroup or pod templates name and that do not exist."""
+    """PriorityClasses that job, PodGroup or pod templates name and that do not exist.
+
+    Rules: plugin/pkg/admission/priority of Kubernetes, v1.22 to v1.37; Snapshot of pkg/scheduler/cache/cache.go of
+    Volcano, v1.8.0 to v1.15.1: a PodGroup of an unknown class has the default priority.
+    """
     of_pods = [role.template["spec"].get("priorityClassName") for role in situation.job.roles]
     of_group = (situation.group or {"spec": {}})["spec"].get("priorityClassName")
     for name in dict.fromkeys((situation.job.priority_class, of_group, *of_pods)):

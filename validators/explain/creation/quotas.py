@@ -1,8 +1,4 @@
-"""ResourceQuotas and LimitRanges of the namespace: do they admit all pods of the job.
-
-Rules: plugin/pkg/admission/resourcequota and limitranger, and pkg/quota/v1/evaluator/core/pods.go (Constraints) of
-Kubernetes, v1.22 to v1.37; resources of a whole pod (spec.resources) count from v1.32 on, where its gate is on.
-"""
+"""ResourceQuotas and LimitRanges of the namespace: do they admit all pods of the job."""
 
 from __future__ import annotations
 
@@ -26,7 +22,12 @@ _MUST_BE_SET = frozenset({"cpu", "memory", "requests.cpu", "requests.memory", "l
 
 
 def quotas(situation: Situation) -> Iterator[Finding]:
-    """ResourceQuotas without room for the pods that do not exist yet."""
+    """ResourceQuotas without room for the pods that do not exist yet.
+
+    Rules: apiserver/pkg/admission/plugin/resourcequota (controller.go), and pkg/quota/v1/evaluator/core/pods.go
+    (Constraints, podComputeUsageHelper) of Kubernetes, v1.22 to v1.37; resources of a whole pod (spec.resources) count
+    from v1.32 on, where its gate is on.
+    """
     missing = _missing(situation)
     if not missing:
         return
@@ -79,7 +80,10 @@ def _over(ref: Ref, over: Amounts, hard: Amounts, used: Amounts, situation: Situ
     if never:
         less = f"request less {', '.join(never)}"
     elif idle:
-        less = f"delete what holds it and waits for a node itself ({few([_title(pod) for pod in idle], _MOST_HOLDERS)})"
+        waiting = few([_title(pod) for pod in idle], _MOST_HOLDERS)
+        less = (
+            f"see why what holds it waits for a node itself, and delete its job if it is no longer needed ({waiting})"
+        )
     else:
         less = "wait until other pods end"
     return finding(
@@ -207,7 +211,10 @@ def with_defaults(spec: Object, defaults: Defaults) -> Object:
 
 
 def limit_ranges(situation: Situation) -> Iterator[Finding]:
-    """Containers that a LimitRange of the namespace does not admit."""
+    """Containers that a LimitRange of the namespace does not admit.
+
+    Rule: PodValidateLimitFunc of plugin/pkg/admission/limitranger of Kubernetes, v1.22 to v1.37.
+    """
     if not _missing(situation):
         return
     for item in situation.facts.all(LIMIT_RANGES):

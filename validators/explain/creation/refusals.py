@@ -1,8 +1,4 @@
-"""Objects that the API server refuses to create for the job: expected refusals, and those that events report.
-
-Rules: none of its own: what is read are the words of apiserver/pkg/admission/plugin/resourcequota/controller.go and
-plugin/pkg/admission of Kubernetes, v1.22 to v1.37, in events of the controllers (see refused).
-"""
+"""Objects that the API server refuses to create for the job: expected refusals, and those that events report."""
 
 from __future__ import annotations
 
@@ -43,7 +39,10 @@ _SETTLED_SECONDS = 30.0
 
 
 def expected_refusals(situation: Situation) -> Iterator[Finding]:
-    """What will refuse the missing pods, even where no controller has tried to create them."""
+    """What will refuse the missing pods, even where no controller has tried to create them.
+
+    Rules: those of webhooks.py and controllers.py.
+    """
     if situation.missing <= 0:
         return
     yield from failing_webhooks(situation, "Pod")
@@ -52,7 +51,11 @@ def expected_refusals(situation: Situation) -> Iterator[Finding]:
 
 
 def refusals(situation: Situation) -> Iterator[Finding]:
-    """What the API server refused to create for the job, in its own words: one finding for each reason."""
+    """What the API server refused to create for the job, in its own words: one finding for each reason.
+
+    Rules: none of its own: what is read are the words of apiserver/pkg/admission/plugin/resourcequota/controller.go
+    and plugin/pkg/admission of Kubernetes, v1.22 to v1.37, in events of the controllers (see refused).
+    """
     if situation.missing <= 0:
         return
     findings: dict[str, Finding] = {}

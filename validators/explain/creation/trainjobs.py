@@ -1,7 +1,4 @@
-"""What a TrainJob needs before it has pods: the runtime that it names, and the JobSet that Trainer creates.
-
-Rules: pkg/runtime of Trainer v2.1.0 to v2.3.0, and pkg/controllers of JobSet v0.10.1.
-"""
+"""What a TrainJob needs before it has pods: the runtime that it names, and the JobSet that Trainer creates."""
 
 from __future__ import annotations
 
@@ -21,7 +18,10 @@ from kubeflow_volcano.validators.subjects.gang.operators import TRAINER
 
 
 def runtime(situation: Situation) -> Iterator[Finding]:
-    """The runtime of a TrainJob is missing, or does not create gangs."""
+    """The runtime of a TrainJob is missing, or does not create gangs.
+
+    Rules: NewObjects of pkg/runtime/core, and pkg/runtime/framework/plugins/volcano of Trainer, v2.1.0 to v2.3.0.
+    """
     job = situation.job
     if job.family != TRAINER.job_group:
         return
@@ -70,7 +70,10 @@ def has_gang_policy(situation: Situation) -> bool:
 
 
 def jobset(situation: Situation) -> Iterator[Finding]:
-    """The TrainJob has a runtime but no JobSet, or the JobSet of its name has another owner."""
+    """The TrainJob has a runtime but no JobSet, or the JobSet of its name has another owner.
+
+    Rule: pkg/runtime/framework/plugins/jobset of Trainer, v2.1.0 to v2.3.0.
+    """
     job = situation.job
     if job.family != TRAINER.job_group or (job.roles and len(situation.pods) >= job.wanted):
         return

@@ -43,6 +43,7 @@ _POD = _some(
     schedulerName=_TEXT,
     priorityClassName=_TEXT,
     overhead=_AMOUNTS,
+    resources=_some(requests=_AMOUNTS, limits=_AMOUNTS),
 )
 _META = _some(name=_TEXT, namespace=_TEXT, labels=_TEXTS, annotations=_TEXTS)
 _TEMPLATE = _some(metadata=_META, spec=_POD)

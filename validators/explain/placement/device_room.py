@@ -241,7 +241,7 @@ def _pending(situation: Situation, pending: Sequence[Object], needs: Sequence[_N
         objects=[Ref.of(claim) for claim in claims[:_MOST_CLAIMS]],
         commands=_COMMANDS,
         details=[*said, *(f"{Ref.of(claim)}: {_state(claim)}" for claim in claims[:_MOST_CLAIMS])],
-        blocks=bool(said) or by_choice,
+        blocks=bool(said),
     )
 
 

@@ -2,10 +2,6 @@
 
 A job waits for its Workload, which names a LocalQueue, which names a ClusterQueue with quota by ResourceFlavor. With
 quota it still waits for the AdmissionChecks of the ClusterQueue. Only then are pods created, or their gates removed.
-
-Rules: getQueueBlocker of pkg/controller/core/workload_controller.go, inactiveReason of
-pkg/cache/scheduler/clusterqueue.go, fitsResourceQuota of pkg/scheduler/flavorassigner, preemption messages of
-pkg/scheduler/preemption, and conditions of apis/kueue/v1beta1 and v1beta2 of Kueue, v0.9.5 to v0.19.2.
 """
 
 from __future__ import annotations
@@ -106,7 +102,12 @@ def holds(situation: Situation) -> bool:
 
 
 def kueue(situation: Situation) -> Iterator[Finding]:
-    """Kueue holds the job back: its queue, its quota or its AdmissionChecks; or it took back what it gave."""
+    """Kueue holds the job back: its queue, its quota or its AdmissionChecks; or it took back what it gave.
+
+    Rules: getQueueBlocker of pkg/controller/core/workload_controller.go, inactiveReason of
+    pkg/cache/scheduler/clusterqueue.go, fitsResourceQuota of pkg/scheduler/flavorassigner, preemption messages of
+    pkg/scheduler/preemption, and conditions of apis/kueue/v1beta1 and v1beta2 of Kueue, v0.9.5 to v0.19.2.
+    """
     if not is_served(situation):
         return
     own = workloads(situation)
@@ -120,7 +121,10 @@ def kueue(situation: Situation) -> Iterator[Finding]:
 
 
 def queued_twice(situation: Situation) -> Iterator[Finding]:
-    """Kueue and Volcano each have a queue of their own for the job."""
+    """Kueue and Volcano each have a queue of their own for the job.
+
+    Rules: pkg/controller/constants of Kueue, v0.9.5 to v0.19.2 (the label); those of queues.py for Volcano's.
+    """
     name = queue_of(situation)
     if name and is_served(situation) and _is_volcanos(situation):
         yield finding(

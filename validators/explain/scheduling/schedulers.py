@@ -1,8 +1,4 @@
-"""The scheduler of the pods: does it run, is it configured for gangs, do all members name it, has it seen them.
-
-Rules: responsibleForPod of pkg/scheduler/cache of Volcano, v1.8.0 to v1.15.1 (schedulerName, the annotation of the
-PodGroup), schedulinggates of Kubernetes, and those of subjects/gang about the configuration.
-"""
+"""The scheduler of the pods: does it run, is it configured for gangs, do all members name it, has it seen them."""
 
 from __future__ import annotations
 
@@ -22,7 +18,11 @@ _PATIENCE_SECONDS = 10.0
 
 
 def scheduler(situation: Situation) -> Iterator[Finding]:
-    """The pods' scheduler is not working, or does not schedule them as one gang."""
+    """The pods' scheduler is not working, or does not schedule them as one gang.
+
+    Rules: responsibleForPod and getJobID of pkg/scheduler/cache and api of Volcano, v1.8.0 to v1.15.1 (schedulerName,
+    the annotation of the PodGroup), and those of subjects/gang about the configuration.
+    """
     names = {_name_of(pod) for pod in situation.unplaced}
     if situation.group and not situation.pods and situation.unscheduled > 0:
         names |= {VOLCANO}  # it admits the PodGroup before the controller creates pods
@@ -71,6 +71,9 @@ def gates(situation: Situation) -> Iterator[Finding]:
     """Pods that no scheduler may place until a controller removes their scheduling gates.
 
     The gates of Kueue are left out where its own findings explain them.
+
+    Rules: pkg/scheduler/framework/plugins/schedulinggates of Kubernetes, v1.27 to v1.37; the API server binds no such
+    pod for any scheduler (setPodHostAndAnnotations of pkg/registry/core/pod/storage).
     """
     told = GATES if holds(situation) else frozenset()
     gated = [

@@ -1,8 +1,4 @@
-"""A queue's share by weight, as Volcano's plugin proportion divides the cluster, and guarantees to other queues.
-
-Rules: pkg/scheduler/plugins/proportion/proportion.go, v1.8.0 to v1.15.1. A pod that would take its queue over its
-share is not placed, even if nodes have room.
-"""
+"""A queue's share by weight, as Volcano's plugin proportion divides the cluster, and guarantees to other queues."""
 
 from __future__ import annotations
 
@@ -47,7 +43,11 @@ class Share:
 
 
 def share(situation: Situation) -> Iterator[Finding]:
-    """The queue already holds its share: its next pods wait until pods of other queues end or request less."""
+    """The queue already holds its share: its next pods wait until pods of other queues end or request less.
+
+    Rule: AllocatableFn of pkg/scheduler/plugins/proportion of Volcano, v1.8.0 to v1.15.1: a pod that would take its
+    queue over its share is not placed, even if nodes have room.
+    """
     facts = situation.facts
     if situation.group is None or not situation.unplaced or situation.unscheduled <= 0:
         return
@@ -90,7 +90,10 @@ def _over(situation: Situation, asked: Amounts, own: Share, rivals: Sequence[str
 
 
 def guarantees(situation: Situation) -> Iterator[Finding]:
-    """Guarantees of other queues leave no room for the gang, used or not (realCapability of both plugins)."""
+    """Guarantees of other queues leave no room for the gang, used or not.
+
+    Rule: realCapability of pkg/scheduler/plugins/proportion and capacity of Volcano, v1.8.0 to v1.15.1.
+    """
     facts, own = situation.facts, situation.queue
     if situation.group is None or situation.unscheduled <= 0 or not shares(facts):
         return

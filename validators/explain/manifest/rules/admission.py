@@ -1,7 +1,4 @@
-"""Rules about admission: what dry runs of creating the object and its pods are refused with.
-
-Rules: none of its own: the API server and its webhooks answer a dry run.
-"""
+"""Rules about admission: what dry runs of creating the object and its pods are refused with."""
 
 from __future__ import annotations
 
@@ -21,7 +18,10 @@ PODS = Fact[Mapping[tuple[Place, Path], Object | Answer]]("dry runs of pods", la
 
 
 def object_refused(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
-    """The API server, or a webhook, refuses the object."""
+    """The API server, or a webhook, refuses the object.
+
+    Rule: none of its own: the answer to a dry run.
+    """
     answer = facts.read(OBJECTS).get(manifest.place)
     _require_tried(answer, manifest)
     if answer and not _names_another(answer.text, manifest, facts):
@@ -35,7 +35,10 @@ def object_refused(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
 
 
 def pod_refused(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
-    """The API server, or a webhook, refuses the pods."""
+    """The API server, or a webhook, refuses the pods.
+
+    Rule: none of its own: the answer to a dry run.
+    """
     seen: set[str] = set()
     for template in manifest.templates:
         answer = facts.read(PODS).get((manifest.place, template.path))

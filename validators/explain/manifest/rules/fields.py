@@ -1,8 +1,4 @@
-"""Rules about fields: schedulerName in the wrong place, fields that the API does not have, values of other types.
-
-Rules: the schemas that the API server publishes (OpenAPI v3), and fieldValidation (apiserver/pkg/endpoints/handlers),
-which kubectl requests since 1.25.
-"""
+"""Rules about fields: schedulerName in the wrong place, fields that the API does not have, values of other types."""
 
 from __future__ import annotations
 
@@ -36,7 +32,10 @@ def types(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
 
 
 def scheduler_name(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
-    """A schedulerName outside of the pod templates, where the kind has no such field."""
+    """A schedulerName outside of the pod templates, where the kind has no such field.
+
+    Rule: fieldValidation of apiserver/pkg/endpoints/handlers, which kubectl requests since 1.25; the types of kinds.py.
+    """
     places = misplaced(manifest)
     if not places:
         return
@@ -97,7 +96,10 @@ def _named(value: Any, path: Path, pods: set[Path]) -> Iterator[Path]:
 
 
 def unknown(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
-    """Fields that the API server's schema of the kind does not have."""
+    """Fields that the API server's schema of the kind does not have.
+
+    Rule: apiserver/pkg/endpoints/handlers, as above, and the schemas that the API server publishes from 1.24 on.
+    """
     schemas = facts.read(SCHEMAS).get(manifest.ref.api_version) or {}
     known = set(misplaced(manifest))
     unlisted = [item for item in unknown_fields(manifest.obj, schemas) if item.path not in known]

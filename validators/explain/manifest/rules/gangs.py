@@ -1,9 +1,4 @@
-"""Rules about gangs: PodGroups of kube-batch, minimums that no gang reaches, pods that Volcano does not hold back.
-
-Rules: pkg/webhooks/admission/jobs/validate of Volcano (minimums of jobs and tasks), CheckTaskValid and ValidTaskNum of
-pkg/scheduler/api/job_info.go in plugin gang (minMember), IsReady there (pods without requests), v1.8.0 to v1.15.1;
-ReconcileJobs of pkg/controller.v1/common of the training operator (minAvailable).
-"""
+"""Rules about gangs: PodGroups of kube-batch, minimums that no gang reaches, pods that Volcano does not hold back."""
 
 from __future__ import annotations
 
@@ -20,11 +15,13 @@ from kubeflow_volcano.validators.explain.manifest.edits import Edit
 from kubeflow_volcano.validators.explain.manifest.model import FILES, REQUESTS, Flaw, Manifest, flaw
 from kubeflow_volcano.validators.explain.manifest.templates import Template, shown, templates_of
 from kubeflow_volcano.validators.explain.model import GROUP_NAME, VOLCANO
+from kubeflow_volcano.validators.explain.scheduling.best_effort import WHOLE_POD_SINCE
 from kubeflow_volcano.validators.explain.scheduling.volcano import PODGROUPS
 
 KUBE_BATCH = "kube-batch"
 KUBE_BATCH_GROUPS = frozenset({"scheduling.incubator.k8s.io", "scheduling.sigs.dev"})
-_SCHEDULERS = (VOLCANO, SCHEDULER_PLUGINS.scheduler, "default-scheduler", *OTHERS)
+_GANG_SCHEDULERS = (VOLCANO, SCHEDULER_PLUGINS.scheduler)
+_SCHEDULERS = (*_GANG_SCHEDULERS, "default-scheduler", *OTHERS)
 _OLD_LABELS = frozenset({f"pod-group.scheduling.sigs.k8s.io/{name}" for name in ("min-available", "name")})
 _MAKERS = frozenset({"kubeflow.org", "trainer.kubeflow.org", "batch.volcano.sh"})
 """API groups of jobs whose controllers create the PodGroup, and name it on the pods."""
@@ -38,7 +35,10 @@ def is_gang(manifest: Manifest) -> bool:
 
 
 def kube_batch_group(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
-    """PodGroups and Queues of kube-batch, whose API no version of Volcano serves or reads."""
+    """PodGroups and Queues of kube-batch, whose API no version of Volcano serves or reads.
+
+    Rule: addEventHandler of pkg/scheduler/cache of Volcano, v1.8.0 to v1.15.1, reads scheduling.volcano.sh alone.
+    """
     ref = manifest.ref
     if ref.group in KUBE_BATCH_GROUPS and ref.kind in {"PodGroup", "Queue"}:
         yield flaw(
@@ -51,7 +51,10 @@ def kube_batch_group(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
 
 
 def kube_batch_scheduler(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
-    """Pod templates for the scheduler kube-batch."""
+    """Pod templates for the scheduler kube-batch.
+
+    Rule: defaultSchedulerName of cmd/scheduler/app/options of Volcano, v1.8.0 to v1.15.1, is volcano.
+    """
     named = [item for item in manifest.templates if item.spec.get("schedulerName") == KUBE_BATCH]
     if named:
         places = few([shown((*item.path, "spec", "schedulerName")) for item in named])
@@ -65,7 +68,10 @@ def kube_batch_scheduler(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
 
 
 def scheduler_misspelt(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
-    """Pod templates for a scheduler whose name is nearly that of a known one."""
+    """Pod templates for a scheduler whose name is nearly that of a known one.
+
+    Rule: responsibleForPod of pkg/scheduler/cache of Volcano, v1.8.0 to v1.15.1: the name is compared as it is.
+    """
     for template in manifest.templates:
         name = str(template.spec.get("schedulerName") or "")
         meant = most_similar(name.lower(), _SCHEDULERS) if name and name not in {*_SCHEDULERS, KUBE_BATCH} else ""
@@ -82,7 +88,10 @@ def scheduler_misspelt(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
 
 
 def old_labels(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
-    """Labels with which the coscheduling of scheduler-plugins had gangs before it had PodGroups (KEP 42, v0.19)."""
+    """Labels with which the coscheduling of scheduler-plugins had gangs before it had PodGroups.
+
+    Rule: kep/42-podgroup-coscheduling of scheduler-plugins; from v0.19 on pkg/coscheduling reads PodGroups alone.
+    """
     marked = [item for item in manifest.templates if _OLD_LABELS & item.marked("labels").keys()]
     if marked:
         places = few([shown((*item.path, "metadata", "labels")) for item in marked])
@@ -97,9 +106,18 @@ def old_labels(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
 
 
 def named_group(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
-    """Pods that name a PodGroup which does not exist, or which is not the one that their controller creates."""
-    names = dict.fromkeys(name for item in manifest.templates if (name := podgroup_of(_as_pod(item))))
-    for name in names:
+    """Pods that name a PodGroup which does not exist, or which is not the one that their controller creates.
+
+    Rules: createNormalPodPGIfNotExist of pkg/controllers/podgroup of Volcano, v1.8.0 to v1.15.1, leaves pods alone that
+    name one; Permit of pkg/coscheduling of scheduler-plugins, v0.28.9 to v0.34.7, rejects pods whose one is not found;
+    createJobPod of pkg/controllers/job of Volcano and DecoratePodTemplateSpec of pkg/controller.v1/control of the
+    training operator, v1.5.0 to v1.9.4, write the name of their own.
+    """
+    names: dict[str, bool] = {}
+    for item in manifest.templates:
+        if name := podgroup_of(_as_pod(item)):
+            names[name] = names.get(name, False) or item.spec.get("schedulerName") in _GANG_SCHEDULERS
+    for name, waits in names.items():
         if manifest.ref.group in _MAKERS:
             if name != manifest.ref.name:
                 yield flaw(
@@ -114,9 +132,11 @@ def named_group(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
         elif not _exists(manifest, name, facts):
             yield flaw(
                 "PodGroupMissing",
-                f"its pods name the PodGroup {manifest.space}/{name}, which does not exist: they stay Pending.",
+                f"its pods name the PodGroup {manifest.space}/{name}, which does not exist: "
+                f"{'they stay Pending' if waits else 'of a gang scheduler they stay Pending, of another they run'}.",
                 needed="the PodGroup beside its pods.",
                 todo=f"create a PodGroup {name} with minMember, or correct the name in {GROUP_NAME}.",
+                blocks=waits,
             )
 
 
@@ -128,7 +148,12 @@ def _exists(manifest: Manifest, group: str, facts: Facts) -> bool:
 
 
 def minimum(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
-    """A minimum that the replicas do not reach."""
+    """A minimum that the replicas do not reach.
+
+    Rules: validateJobCreate of pkg/webhooks/admission/jobs/validate of Volcano (minimums of jobs and tasks), and
+    ValidTaskNum of pkg/scheduler/api/job_info.go in plugin gang (minMember), v1.8.0 to v1.15.1; ReconcileJobs of
+    pkg/controller.v1/common of the training operator, v1.5.0 to v1.9.4 (minAvailable becomes minMember).
+    """
     job = manifest.job(facts)
     if manifest.kind == "PodGroup":
         yield from _bare_minimum(manifest, facts)
@@ -156,7 +181,10 @@ def minimum(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
 
 
 def roles(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
-    """A job that runs nothing, or that its operator refuses for a role that is missing."""
+    """A job that runs nothing, or that its operator refuses for a role that is missing.
+
+    Rule: ValidateV1MpiJobSpec of pkg/apis/kubeflow.org/v1 of the training operator, v1.5.0 to v1.9.4 (Launcher).
+    """
     job = manifest.job(facts)
     if job is None or not job.roles:
         return
@@ -210,22 +238,29 @@ def _bare_minimum(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
 
 
 def requests(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
-    """Pods of a gang without any request: Volcano places each of them alone."""
+    """Pods of a gang without any request: Volcano places each of them alone.
+
+    Rules: IsReady of pkg/scheduler/api/job_info.go, and pod_info.go there for what counts as a request, of Volcano
+    v1.8.0 to v1.15.1.
+    """
     empty = [item for item in manifest.templates if item.spec.get("containers") and not _has_requests(item.spec)]
     if not empty or not (is_gang(manifest) or manifest.job(facts)):
         return
     if LIMIT_RANGES not in facts.unread:
         here = [item for item in facts.all(LIMIT_RANGES) if _space_of(item, manifest) == manifest.space]
         empty = [item for item in empty if not _has_requests(with_defaults(item.spec, default_resources(here)))]
+    # Requests of the whole pod.
+    whole = [item for item in empty if any((item.spec.get("resources") or {}).values())]
     if empty:
         places = few([shown((*item.path, "spec", "containers")) for item in empty])
+        note = f", and before {WHOLE_POD_SINCE} it does not read spec.resources" if whole else ""
         yield flaw(
             "RequestsMissing",
             f"{places} {'has' if len(empty) == 1 else 'have'} no resource requests: Volcano does not hold such pods "
-            "back for their gang, so that it may start in part (volcano-sh/volcano#645).",
+            f"back for their gang, so that it may start in part (volcano-sh/volcano#645){note}.",
             needed="requests for at least one container of each pod, unless a LimitRange of the namespace sets them.",
             todo="set resources.requests to what the containers need; --fix --requests cpu=100m,memory=128Mi does.",
-            blocks=is_gang(manifest),
+            blocks=is_gang(manifest) and len(whole) < len(empty),
             edits=[
                 Edit((*item.path, "spec", "containers", index, "resources", "requests", name), amount)
                 for item in empty

@@ -1,14 +1,4 @@
-"""Rules about gangs whose pods are created one after the other: such a gang waits for pods that wait for it.
-
-Rules: pkg/controllers/job and pkg/webhooks/admission/jobs/mutate of Volcano, v1.8.0 to v1.15.1 (dependsOn; where
-minAvailable is not set, it is the sum of the tasks' own, each all replicas where it is not set); pkg/controller of
-mpi-operator v0.4.0 to v0.6.0 (launcherCreationPolicy; a gang is the workers and the launcher where
-minAvailable is not set); pkg/runtime of Trainer v2.1.0 to v2.3.0 (the gang of a runtime is the pods of all its jobs);
-pkg/controllers/podgroup of Volcano, v1.12.0 to v1.15.1 (a PodGroup for each ReplicaSet, with the minimum of the
-Deployment's annotation, which earlier versions do not read), and pkg/controller/deployment of Kubernetes (how many
-pods a rolling update has at once); pkg/controllers/jobflow of Volcano, v1.8.0 to v1.15.1 (the job of a flow has the
-flow's name).
-"""
+"""Rules about gangs whose pods are created one after the other: such a gang waits for pods that wait for it."""
 
 from __future__ import annotations
 
@@ -29,7 +19,13 @@ _RUNTIMES = frozenset({"ClusterTrainingRuntime", "TrainingRuntime"})
 
 
 def waits_for_itself(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
-    """A gang that counts pods which are created only once others of it run or have ended."""
+    """A gang that counts pods which are created only once others of it run or have ended.
+
+    Rules: pkg/controllers/job and pkg/webhooks/admission/jobs/mutate of Volcano, v1.8.0 to v1.15.1 (dependsOn; where
+    minAvailable is not set, it is the sum of the tasks' own, each all replicas where it is not set); pkg/controller of
+    mpi-operator v0.4.0 to v0.6.0 (launcherCreationPolicy; a gang is the workers and the launcher where minAvailable is
+    not set); pkg/runtime of Trainer v2.1.0 to v2.3.0 (the gang of a runtime is the pods of all its jobs).
+    """
     if manifest.ref.group == "batch.volcano.sh":
         yield from _of_volcano(manifest, facts)
     elif manifest.kind == "MPIJob":
@@ -89,7 +85,12 @@ def _of_runtime(manifest: Manifest) -> Iterator[Flaw]:
 
 
 def rolling_update(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
-    """A Deployment whose gang is more pods than a rolling update creates before one of them is ready."""
+    """A Deployment whose gang is more pods than a rolling update creates before one of them is ready.
+
+    Rules: pkg/controllers/podgroup of Volcano, v1.12.0 to v1.15.1 (a PodGroup for each ReplicaSet, with the minimum of
+    the Deployment's annotation, which earlier versions do not read), and pkg/controller/deployment of Kubernetes, v1.22
+    to v1.37 (how many pods a rolling update has at once).
+    """
     if manifest.ref[:2] != ("apps/v1", "Deployment"):
         return
     meta, spec = manifest.obj["metadata"], manifest.obj["spec"]
@@ -129,7 +130,10 @@ def _share(value: object, replicas: int, rounded: Callable[[float], int]) -> int
 
 
 def flows(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
-    """A JobFlow that names a template twice: both get one job, and the flow waits for two."""
+    """A JobFlow that names a template twice: both get one job, and the flow waits for two.
+
+    Rule: pkg/controllers/jobflow of Volcano, v1.8.0 to v1.15.1 (the job of a flow has the flow's name).
+    """
     if manifest.ref.group != "flow.volcano.sh" or manifest.kind != "JobFlow":
         return
     found = _mapping(manifest.obj.get("spec")).get("flows")

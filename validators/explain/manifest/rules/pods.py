@@ -1,9 +1,4 @@
-"""Rules about the pods of a job: their containers' names, their DNS, sidecars that do not end, images that are gone.
-
-Rules: pkg/apis/kubeflow.org/v1/*_validation.go of the training operator v1.5.0 to v1.7.0, pkg/webhooks of v1.8.0 to
-v1.9.2 (names of containers); mutate_job.go of Volcano v1.8.0 to v1.15.1, which sets the DNS policy of its own jobs'
-pods on the host's network, as no other operator does.
-"""
+"""Rules about the pods of a job: their containers' names, their DNS, sidecars that do not end, images that are gone."""
 
 from __future__ import annotations
 
@@ -37,7 +32,11 @@ _HOST_DNS = "ClusterFirstWithHostNet"
 
 
 def container_names(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
-    """A role of a Kubeflow job without the container to which its operator adds what the program needs."""
+    """A role of a Kubeflow job without the container to which its operator adds what the program needs.
+
+    Rules: pkg/apis/kubeflow.org/v1/*_validation.go of the training operator, v1.5.0 to v1.7.0 (that of MXJob up to
+    v1.8.1), and pkg/webhooks, v1.8.0 to v1.9.4.
+    """
     name = _NAMED.get(manifest.kind) if manifest.ref.group == "kubeflow.org" else None
     without = [
         item
@@ -61,7 +60,11 @@ def container_names(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
 
 
 def host_names(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
-    """Pods on the host's network that resolve names as their host does, and so no name of a Service."""
+    """Pods on the host's network that resolve names as their host does, which may know no Service.
+
+    Rules: GetPodDNS of pkg/kubelet/network/dns of Kubernetes, v1.22 to v1.37 (ClusterFirst is then the resolv.conf of
+    the host); mutate_job.go of Volcano, v1.8.0 to v1.15.1, sets the policy of its own jobs, as no other operator does.
+    """
     if manifest.kind not in _MEETING or sum(item.replicas for item in manifest.templates) < _LEAST_TO_MEET:
         return
     found = [
@@ -76,9 +79,10 @@ def host_names(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
         yield flaw(
             "HostDns",
             f"{places}: hostNetwork without dnsPolicy {_HOST_DNS}: these pods ask the name servers of their host, "
-            "which do not know the Services by which the job's pods find each other.",
+            "which mostly do not know the Services by which the job's pods find each other.",
             needed=f"dnsPolicy {_HOST_DNS} beside hostNetwork.",
             todo="set it in these pod templates.",
+            blocks=False,
             edits=[Edit((*item.path, "spec", "dnsPolicy"), _HOST_DNS) for item in found],
         )
 
@@ -136,7 +140,10 @@ def _injects(namespace: Object) -> bool:
 
 
 def images(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
-    """Images that are known to be gone from their registry."""
+    """Images that are known to be gone from their registry.
+
+    Rule: none of its own: the evidence is with each in the catalog.
+    """
     for text, paths in _images(manifest).items():
         name = ImageName.parse(text)
         entry = gone(name) if name else None

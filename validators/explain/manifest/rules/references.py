@@ -1,8 +1,4 @@
-"""Rules about what a manifest needs of the cluster: its kind, its namespace, its queue, its PriorityClasses.
-
-Rules: pkg/scheduler/cache of Volcano (a PodGroup of an unknown queue is ignored), pkg/webhooks/admission/jobs and pods
-(state of the queue), v1.8.0 to v1.15.1; plugin/pkg/admission/priority and namespace/lifecycle of Kubernetes.
-"""
+"""Rules about what a manifest needs of the cluster: its kind, its namespace, its queue, its PriorityClasses."""
 
 from __future__ import annotations
 
@@ -29,7 +25,10 @@ SERVED = Fact[Mapping[str, frozenset[str]]]("served kinds", lambda _cluster, _fa
 
 
 def served(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
-    """A kind that the API server does not serve in that version."""
+    """A kind that the API server does not serve in that version.
+
+    Rule: none of its own: the answer of discovery.
+    """
     ref = manifest.ref
     if ref.group in KUBE_BATCH_GROUPS or _brought(ref.api_version, ref.kind, facts):
         return
@@ -64,7 +63,10 @@ def _brought(api_version: str, kind: str, facts: Facts) -> bool:
 
 
 def service_names(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
-    """A name from which the job's controller derives names that no Service may have; the job itself is accepted."""
+    """A name from which the job's controller derives names that no Service may have; the job itself is accepted.
+
+    Rules: those of companions.py.
+    """
     job = manifest.job(facts)
     if job is None or not manifest.obj["metadata"].get("name"):
         return
@@ -80,7 +82,10 @@ def service_names(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
 
 
 def namespace(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
-    """A namespace that does not exist."""
+    """A namespace that does not exist.
+
+    Rule: apiserver/pkg/admission/plugin/namespace/lifecycle of Kubernetes, v1.22 to v1.37.
+    """
     if manifest.ref.namespace and not _exists("namespaces", manifest.space, facts):
         yield flaw(
             "NamespaceMissing",
@@ -94,6 +99,8 @@ def runtime(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
     """A TrainJob that names a runtime of its namespace as one of the cluster, as it does without a kind.
 
     With a cluster, Trainer's webhook says so in the dry run.
+
+    Rule: the default of runtimeRef.kind in pkg/apis/trainer/v1alpha1/trainjob_types.go of Trainer, v2.1.0 to v2.3.0.
     """
     if manifest.kind != "TrainJob" or manifest.ref.group != _TRAINER or not isinstance(facts.found.get(SERVED), Unread):
         return
@@ -110,15 +117,20 @@ def runtime(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
         yield flaw(
             "RuntimeMissing",
             f"runtimeRef names {kind} {name}{'' if 'kind' in named else ', as it has no kind'}; the files have a "
-            f"TrainingRuntime {name}.",
+            f"TrainingRuntime {name}, and whether the cluster has the other one is not known.",
             needed="the kind of the runtime that is meant.",
             todo="write kind: TrainingRuntime in runtimeRef.",
+            blocks=False,
             edits=[Edit(("spec", "runtimeRef", "kind"), "TrainingRuntime")],
         )
 
 
 def queue(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
-    """A queue that does not exist, or that accepts no jobs."""
+    """A queue that does not exist, or that accepts no jobs.
+
+    Rules, of Volcano v1.8.0 to v1.15.1: Snapshot of pkg/scheduler/cache ignores a PodGroup of an unknown queue;
+    validateJobCreate of pkg/webhooks/admission/jobs/validate and admission/pods look at its state.
+    """
     for name in _queues(manifest, facts):
         if not _exists(QUEUES, name, facts):
             known = sorted(item["metadata"]["name"] for item in facts.all(QUEUES))
@@ -142,7 +154,10 @@ def queue(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
 
 
 def queue_unread(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
-    """A queue in a place that nothing reads."""
+    """A queue in a place that nothing reads.
+
+    Rules: those of queue_marks.py.
+    """
     job = manifest.job(facts)
     if job and (found := unread_queues(manifest.obj, job)):
         yield flaw(
@@ -166,7 +181,11 @@ def _queues(manifest: Manifest, facts: Facts) -> Iterator[str]:
 
 
 def priority_classes(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
-    """PriorityClasses that do not exist."""
+    """PriorityClasses that do not exist.
+
+    Rules: plugin/pkg/admission/priority of Kubernetes, v1.22 to v1.37; Snapshot of pkg/scheduler/cache of Volcano,
+    v1.8.0 to v1.15.1, for that of a PodGroup.
+    """
     job = manifest.job(facts)
     of_pods = [str(item.spec.get("priorityClassName") or "") for item in manifest.templates]
     for name in dict.fromkeys((job.priority_class if job else "", *of_pods)):
@@ -184,7 +203,10 @@ def priority_classes(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
 
 
 def priority_of_group(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
-    """A priority class that reaches the PodGroup alone."""
+    """A priority class that reaches the PodGroup alone.
+
+    Rule: ReconcileJobs of pkg/controller.v1/common of the training operator, v1.5.0 to v1.9.4.
+    """
     job = manifest.job(facts)
     if job is None or not job.priority_class or manifest.ref.group != "kubeflow.org":
         return
@@ -201,7 +223,10 @@ def priority_of_group(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
 
 
 def claims(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
-    """Claims that the pods name and that do not exist."""
+    """Claims that the pods name and that do not exist.
+
+    Rule: PreFilter of pkg/scheduler/framework/plugins/volumebinding of Kubernetes, v1.22 to v1.37.
+    """
     names = dict.fromkeys(
         claim["claimName"]
         for template in manifest.templates

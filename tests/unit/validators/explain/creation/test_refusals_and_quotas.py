@@ -86,7 +86,7 @@ def test_who_holds_a_quota_is_told_and_that_waiting_helps_nobody_where_the_holde
     assert first.startswith("Pod wide-worker-0 of TFJob wide ")
     assert "2 requests.cpu" in first
     assert first.endswith("no node")
-    assert told(member(other, cpu="2")).problem.todo.startswith("delete ")
+    assert told(member(other, cpu="2")).problem.todo.startswith("see why what holds it ")
     assert told(member(other, cpu="2", on="n1")).problem.todo.startswith("wait ")
 
 

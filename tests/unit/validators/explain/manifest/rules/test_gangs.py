@@ -33,6 +33,9 @@ def test_pods_for_kube_batch_have_no_scheduler() -> None:
 
 def test_a_podgroup_that_pods_name_must_exist() -> None:
     assert reasons(pod("a")) == ["PodGroupMissing"]
+    of_another = pod("a")
+    del of_another["spec"]["schedulerName"]
+    assert [(item.reason, item.blocks) for item in findings(of_another)] == [("PodGroupMissing", False)]
     assert reasons(pod("a"), around=[group(1)]) == []
     assert reasons(pod("a"), group(1)) == []
 
@@ -84,6 +87,12 @@ def test_a_job_that_need_not_be_a_gang_is_only_told_of_requests() -> None:
     assert [item.blocks for item in findings(tfjob(bare))] == [False]
     assert [item.blocks for item in findings(tfjob(bare, policy={"queue": "default"}))] == [True]
     assert reasons(made("batch/v1", "Job", "j", spec={"template": BARE})) == []
+
+
+def test_requests_of_whole_pods_are_read_by_later_versions_alone() -> None:
+    whole = {"spec": {**BARE["spec"], "resources": {"requests": {"cpu": "1"}}}}
+    (item,) = findings(vcjob(whole))
+    assert (item.reason, item.blocks, "spec.resources" in item.problem.found) == ("RequestsMissing", False, True)
 
 
 def test_a_limit_or_a_limit_range_sets_requests_too() -> None:
