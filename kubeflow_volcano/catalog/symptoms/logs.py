@@ -27,8 +27,9 @@ _LAST_WORD = re.compile(
 )
 _TROUBLE = re.compile(
     r"error|fail|fatal|panic|denied|refused|unable|cannot|can't|could ?n[o']t|invalid|no such|not (?:found|permitted|"
-    r"supported|exist|running|allowed)|exception|must |kill|abort|corrupt|time(?:d )?out|exceed|missing|unsupported|"
-    r"unknown|exec format|no space|too many|unexpected|already|forbidden|unauthorized|warn|expired|mismatch|crash",
+    r"supported|exist|running|allowed|enough)|exception|must |kill|abort|corrupt|time(?:d )?out|exceed|missing|"
+    r"unsupported|unknown|exec format|no space|too many|unexpected|already|forbidden|unauthorized|warn|expired|"
+    r"mismatch|crash",
     re.IGNORECASE,
 )
 
