@@ -19,6 +19,8 @@ from kubeflow_volcano.validators.explain.placement.nodes import Wish, nodes_with
 from kubeflow_volcano.validators.explain.placement.pod_sets import wish_of
 
 _REASON = "ChangedAtAdmission"
+_OF_REHEARSAL = "rehearsal-"
+"""Of the webhook that gives pods of a rehearsal cluster its simulated nodes, which its reports name anyway."""
 _FOLLOW = ("NoNodeFits", "OtherScheduler", "SchedulerOfOthers", "SchedulerUnknown")
 """Beginnings of the reasons of findings about pods that admission changed so."""
 
@@ -45,6 +47,8 @@ def changes(situation: Situation) -> Iterator[Finding]:
     """What admission changes of the job's pods; it blocks where it keeps them from every node or their scheduler."""
     alike: dict[Alteration, list[Changed]] = {}
     for item in situation.facts.known(CHANGES):
+        if item.alteration.hooks and all(ref.name.startswith(_OF_REHEARSAL) for ref in item.alteration.hooks):
+            continue
         alike.setdefault(item.alteration, []).append(item)
     for alteration, items in alike.items():
         hooks = alteration.hooks

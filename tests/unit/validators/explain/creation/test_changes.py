@@ -18,7 +18,7 @@ from tests.samples.jobs import SPACE, explained, group, member, tfjob
 HOOK = Ref("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "", "placer")
 
 
-def changed_to(*, spec: Object, pods: Object | None = None, **sent: Any) -> Explanation:
+def changed_to(*, spec: Object, pods: Object | None = None, by: Ref = HOOK, **sent: Any) -> Explanation:
     """The explanation of a gang of two, the template of which admission stores with this spec."""
     job = tfjob()
     template = {**job["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"], "schedulerName": "volcano", **sent}
@@ -26,7 +26,7 @@ def changed_to(*, spec: Object, pods: Object | None = None, **sent: Any) -> Expl
     after = copy.deepcopy(before)
     after["spec"] |= spec
     binding = changed(before, after)
-    found = Alteration((*binding, *added(before, after)), (HOOK,))
+    found = Alteration((*binding, *added(before, after)), (by,))
     members = [member(job, number, spec=spec if pods is None else pods) for number in range(2)]
     situation = explained(job, group(job, phase="Inqueue"), *members).situation
     fact = Changed("Worker", before, after, found, bool(binding))
@@ -68,6 +68,11 @@ def test_a_selector_that_nodes_match_blocks_nothing() -> None:
     assert [(item.reason, item.blocks) for item in found if item.reason == "ChangedAtAdmission"] == [
         ("ChangedAtAdmission", False)
     ]
+
+
+def test_the_webhook_of_a_rehearsal_is_no_news() -> None:
+    found = changed_to(spec={"nodeSelector": {"type": "kwok"}}, by=HOOK._replace(name="rehearsal-placement")).findings
+    assert "ChangedAtAdmission" not in [item.reason for item in found]
 
 
 def test_another_queue_is_a_change() -> None:
