@@ -74,3 +74,9 @@ def print_what_the_terminal_can() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+
+
+def print_for_programs() -> None:
+    """From now on standard output is UTF-8, as YAML and JSON are, unless a person reads it at a terminal."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
+        sys.stdout.reconfigure(encoding="utf-8", errors="replace")

@@ -42,6 +42,7 @@ from kubeflow_volcano.files import write_file
 from kubeflow_volcano.foreign import read_yaml
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.manifests.archives import is_archive
+from kubeflow_volcano.text import print_for_programs
 
 _JUDGED = ("kubernetes",)
 """Fields of a component with one manifest that its manifest does not say."""
@@ -104,6 +105,7 @@ def _write(entry: _Entry, catalog: Path | None) -> None:
         judged = yaml_text(entry.judged, [f"To be judged: as in {entry.like}, which this entry was derived like."])
     text = text_of(judged, entry.derived)
     if path is None:
+        print_for_programs()
         sys.stdout.write(text)
     else:
         data.checked(text.encode(), data.FOLDERS[entry.folder], str(path))

@@ -14,6 +14,7 @@ from kubeflow_volcano.cluster.api.errors import ApiError, odd_answers
 from kubeflow_volcano.cluster.pods.quantities import quantity
 from kubeflow_volcano.files import write_file
 from kubeflow_volcano.problems import Exit, InvalidInput, NotWritten, Problem, Unreachable
+from kubeflow_volcano.text import print_for_programs
 from kubeflow_volcano.validators.explain.manifest import documents
 from kubeflow_volcano.validators.explain.manifest import rendering as manifest_rendering
 from kubeflow_volcano.validators.explain.manifest.fixing import fix, joined
@@ -58,6 +59,8 @@ def explain_job(parsed: argparse.Namespace, names: Sequence[str]) -> tuple[str, 
             )
         ) from error
     answer = document(explanation)
+    if parsed.json:
+        print_for_programs()
     text = _json(answer) if parsed.json else render(answer, parsed.language)
     if explanation.blocked:
         return text, Exit.CHECK_FAILED
@@ -89,6 +92,8 @@ def explain_manifests(parsed: argparse.Namespace, files: Sequence[str]) -> tuple
     else:
         judgement = judged([item for source in sources for item in source.manifests])
     answer = manifest_rendering.document(judgement)
+    if parsed.json or parsed.fix:
+        print_for_programs()
     text = _json(answer) if parsed.json else manifest_rendering.render(answer, parsed.language)
     if parsed.output:
         _write(parsed.output, joined(sources))

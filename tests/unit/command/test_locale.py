@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -52,3 +54,15 @@ def test_what_a_locale_lacks_is_replaced(environment: dict[str, str], words: tup
 def test_an_error_keeps_its_exit_code(environment: dict[str, str]) -> None:
     done = run(environment, "-m", "kubeflow_volcano.validators", "explain", "\u4e2d\u2713")
     assert (done.returncode, b"Traceback" in done.stderr) == (2, False)
+
+
+@pytest.mark.parametrize("environment", [LATIN, CHINESE, BARE], ids=["latin", "chinese", "bare"])
+def test_what_programs_read_is_utf_8(environment: dict[str, str], tmp_path: Path) -> None:
+    manifest = tmp_path / "job.yaml"
+    about = "\u4e2d \u2713 \u00e9"
+    manifest.write_text(
+        f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a, annotations: {{about: {about}}}}}\n", "utf-8"
+    )
+    words = ("-m", "kubeflow_volcano.validators", "explain", "manifest", str(manifest), "--offline")
+    assert about in run(environment, *words, "--fix").stdout.decode("utf-8")
+    json.loads(run(environment, *words, "--json").stdout.decode("utf-8"))
