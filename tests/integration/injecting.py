@@ -16,7 +16,7 @@ from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref, new_object
@@ -28,9 +28,11 @@ Change = Callable[[Object], Sequence[Mapping[str, Any]]]
 """The operations of a JSON Patch that a webhook answers for a pod."""
 
 
-def self_signed(host: str | IPv4Address) -> tuple[bytes, bytes]:
-    """Certificate and key, in PEM, of a server that is its own authority."""
-    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
+def self_signed(host: str | IPv4Address, of: bytes = b"") -> tuple[bytes, bytes]:
+    """Certificate and key, in PEM, of a server that is its own authority; `of` is its key if it has one."""
+    key = serialization.load_pem_private_key(of, None) if of else ec.generate_private_key(ec.SECP256R1())
+    assert isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey)
+    now = datetime.now(UTC)
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, str(host))])
     builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
     builder = builder.not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))

@@ -173,9 +173,9 @@ def columns(cluster: Cluster, path: str) -> set[str]:
     return {column["name"] for column in answer["columnDefinitions"]}
 
 
-def foreign(host: str) -> Mapping[str, str]:
-    """Key and certificate of an authority that no webhook knows, as data of a Secret."""
-    certificate, key = self_signed(host)
+def foreign(host: str, of: bytes = b"") -> Mapping[str, str]:
+    """Key and certificate of an authority that no webhook knows, as data of a Secret; `of` is the key if it stays."""
+    certificate, key = self_signed(host, of)
     texts = {"tls.crt": certificate, "tls.key": key}
     return {name: base64.b64encode(text).decode() for name, text in texts.items()}
 

@@ -166,7 +166,9 @@ def test_a_foreign_certificate_is_healed_by_the_remedy_done_literally(cluster: C
     namespace, _, name = hook["metadata"]["annotations"][INJECTED].partition("/")
     secret = Ref("v1", "Secret", namespace, certificates[namespace, name]["spec"]["secretName"])
     service = hook["webhooks"][0]["clientConfig"]["service"]
-    cluster.patch(secret, {"data": foreign(f"{service['name']}.{service['namespace']}.svc")})
+    # Another key cert-manager would see itself, and issue again (SecretPublicKeyDiffersFromCurrentCertificateRequest).
+    own = base64.b64decode((cluster.get(secret) or {})["data"]["tls.key"])
+    cluster.patch(secret, {"data": foreign(f"{service['name']}.{service['namespace']}.svc", own)})
 
     def found() -> Outcome:
         return judged("B3")[1]["B3"]
