@@ -135,7 +135,8 @@ def components(
 
     `versions` are those of the components of `INDEPENDENT`, the newest by default. Components in `included` are added,
     those in `excluded` left out, requirements in `unneeded` ignored. Those in `existing` are left out and satisfy
-    requirements: others installed them. `instead` replaces requirements, and components of a profile.
+    requirements: others installed them. `instead` replaces requirements, and components of a profile; one that is
+    replaced by what is in `unneeded` is left out.
 
     Raises:
         InvalidInput: a profile or component is unknown or refused, an excluded one is requested or required, or
@@ -145,7 +146,8 @@ def components(
     known = {**own, **with_operator(release).components}
     names = [*_names(release, profile)]
     if isinstance(profile, str):
-        names = [instead.get(name, name) for name in names]
+        stand_ins = [(name, instead.get(name, name)) for name in names]
+        names = [stand_in for name, stand_in in stand_ins if stand_in == name or stand_in not in unneeded]
     names = [*dict.fromkeys((*names, *included))]
     unknown = [name for name in dict.fromkeys((*names, *excluded, *existing)) if name not in known]
     if unknown:

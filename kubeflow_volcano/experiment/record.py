@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from kubeflow_volcano.catalog.gangs import VOLCANO, podgroup_of
+from kubeflow_volcano.catalog.gangs import GANG_SCHEDULERS, GangScheduler, podgroup_of
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, conditions
 from kubeflow_volcano.cluster.watch.observer import Change
 
 _LONGEST_TIMELINE = 200
+_BY_VERSION = {item.api_version: item for item in GANG_SCHEDULERS.values()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +65,9 @@ class Member:
 
 @dataclass(slots=True)
 class Group:
-    """One PodGroup as the watch saw it; `judged` is when it had a phase and an Unschedulable condition with an ID.
+    """One PodGroup as the watch saw it; `judged` is when its scheduler had refused it (`GangScheduler.refusal_of`).
 
-    `tells` is False if its scheduler writes no such condition; then it never becomes `judged`.
+    `tells` is False if its scheduler writes no such thing; then it never becomes `judged`.
     """
 
     name: str
@@ -218,7 +219,7 @@ class Recorder:
     def _take_groups(self, change: Change) -> None:
         where = change.subject.namespace
         for obj in change.objects:
-            self._group(obj, where, tells=change.subject.api_version == VOLCANO.api_version)
+            self._group(obj, where, _BY_VERSION[change.subject.api_version])
         present = {item["metadata"]["uid"] for item in change.objects}
         for uid, group in self.groups.items():
             missing = change.type == "RESET" and group.namespace == where and uid not in present
@@ -227,20 +228,19 @@ class Recorder:
                 group.gone = True
                 self._note(group.name, "removed")
 
-    def _group(self, obj: Object, namespace: str, *, tells: bool) -> None:
-        meta, status = obj["metadata"], obj.get("status", {})
+    def _group(self, obj: Object, namespace: str, gang: GangScheduler) -> None:
+        meta, phase = obj["metadata"], gang.phase_of(obj)
         group = self.groups.get(meta["uid"])
         if group is None:
-            group = Group(meta["name"], meta["uid"], 0, namespace=namespace, tells=tells)
+            group = Group(meta["name"], meta["uid"], 0, namespace=namespace, tells=gang.writes_status)
             self.groups[group.uid] = group
-        group.minimum, group.queue = obj["spec"].get("minMember", 0), obj["spec"].get("queue", "")
-        if status.get("phase", "") != group.phase:
-            group.phase = status["phase"]
+        group.minimum, group.queue = gang.minimum_of(obj), obj["spec"].get("queue", "")
+        if phase != group.phase:
+            group.phase = phase
             self._note(group.name, f"phase {group.phase}")
         by_type = conditions(obj)
         group.conditions = tuple({key: str(value) for key, value in item.items()} for item in by_type.values())
-        verdict = by_type.get("Unschedulable", {})
-        if group.phase and verdict.get("transitionID") and not group.judged:
+        if verdict := gang.refusal_of(obj) if not group.judged else {}:
             group.judged = _now()
             self._note(group.name, f"judged: {verdict.get('reason', '')}: {verdict.get('message', '')}")
 

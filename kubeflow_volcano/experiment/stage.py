@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kubeflow_volcano.catalog.gangs import VOLCANO, GangScheduler
+from kubeflow_volcano.catalog.gangs import KUBERNETES, VOLCANO, GangScheduler
 from kubeflow_volcano.cluster.objects import Object, new_object
 from kubeflow_volcano.experiment.pods import probe_pod
 from kubeflow_volcano.experiment.record import Group, Member, Moment, Recorder
@@ -127,7 +127,9 @@ class Stage:
     def group(self, name: str, minimum: int) -> None:
         """Create a PodGroup."""
         api_version, kind = self._gang.podgroup
-        spec: dict[str, Any] = {"minMember": minimum}
+        spec = self._gang.group_spec(minimum)
+        if self._gang is KUBERNETES:  # it refuses pods of another priority than their group's (validatePodGroup)
+            spec |= self._priority
         if self._gang.has_queues:
             spec["queue"] = self._session.options.queue
         self._create(new_object(api_version, kind, name, self.recorder.namespace, spec=spec))
@@ -149,10 +151,18 @@ class Stage:
         if required:
             spec["affinity"] = dict(required)
         container = {"image": self._session.options.pause_image}
-        field, key = self._gang.mark
-        marks: dict[str, dict[str, str]] = {"labels": dict(labels or {}), "annotations": {}}
-        marks[field] |= {key: group} if group else {}
-        self._create(probe_pod(name, self.recorder.namespace, container, spec=spec, **marks))
+        marks = self._gang.marks(group) if group else {}
+        meta = marks.get("metadata", {})
+        self._create(
+            probe_pod(
+                name,
+                self.recorder.namespace,
+                container,
+                spec=spec | marks.get("spec", {}),
+                labels={**(labels or {}), **meta.get("labels", {})},
+                annotations=meta.get("annotations", {}),
+            )
+        )
 
     def _create(self, obj: Object) -> None:
         end = time.monotonic() + _EARLY_SECONDS

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kubeflow_volcano.apply.problems import refusal
-from kubeflow_volcano.catalog.gangs import VOLCANO, gang_scheduler
+from kubeflow_volcano.catalog.gangs import VOLCANO, made_by_operators
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.catalog.operator import COMPONENT
 from kubeflow_volcano.cluster.addresses import cluster_addresses
@@ -35,6 +35,7 @@ from kubeflow_volcano.rollout.people.teams import unmet_teams, without_defaults_
 from kubeflow_volcano.rollout.queues.reconcile import validate_queues
 from kubeflow_volcano.rollout.requirements.claims import unmet_claims
 from kubeflow_volcano.rollout.requirements.cluster_domain import unmet_domain
+from kubeflow_volcano.rollout.requirements.native_gangs import unmet_gangs
 from kubeflow_volcano.rollout.requirements.placement import unmet_placement
 from kubeflow_volcano.rollout.requirements.pod_security import refused_pods
 from kubeflow_volcano.rollout.scope import Scope
@@ -113,6 +114,7 @@ def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, 
                 cluster, settings, scope.parts, planned.parts, brought, progress=progress, images=planned.images.images
             )
             problems += unmet_needs(cluster, settings, planned.parts, _of_others(settings), progress)
+            problems += unmet_gangs(cluster, settings.gang_scheduler, planned.parts, progress)
             problems += unmet_domain(cluster, planned.parts, progress)
             problems += unmet_access(cluster, settings.access, planned.parts)
             problems += unmet_placement(cluster, settings.placement, planned.parts)
@@ -221,7 +223,7 @@ def _cluster_problems(
             volumes = static_volumes(settings.storage, settings.components)
             storage.require_usable(cluster, volumes, planned.parts.get("local-path", ()))
     problems += _missing_images(settings, planned, progress)
-    if scheduler := gang_scheduler(settings.gang_scheduler):
+    if scheduler := made_by_operators(settings.gang_scheduler):
         for part in scope.parts:
             if part.name in OPERATORS and not (check and _lacks_operator(cluster, scope, part)):
                 with collecting(problems):

@@ -9,7 +9,7 @@ from kubeflow_volcano.apply.engine import Engine
 from kubeflow_volcano.apply.problems import not_ready, refusal
 from kubeflow_volcano.apply.result import ApplyResult
 from kubeflow_volcano.apply.schedule import lock_lost
-from kubeflow_volcano.catalog.gangs import VOLCANO, gang_scheduler
+from kubeflow_volcano.catalog.gangs import VOLCANO, made_by_operators
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.catalog.symptoms.read import recognise
 from kubeflow_volcano.cluster.api.client import Cluster
@@ -151,7 +151,7 @@ def _finish(engine: Engine, prepared: Prepared) -> None:
     declared = [(part, operator_deployment(part, prepared.desired.parts[part.name])) for part in operators]
     unready = engine.result().unready
     ready = [(part, obj) for part, obj in declared if Ref.of(obj) not in unready]
-    restart_older_operators(engine, gang_scheduler(settings.gang_scheduler), ready)
+    restart_older_operators(engine, made_by_operators(settings.gang_scheduler), ready)
     wait_for_former_pods(engine, [obj for _, obj in ready])
 
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from kubeflow_volcano.catalog.gangs import scheduler_of
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.validators.checks.operator.common import OPERATOR_ACCESS
 from kubeflow_volcano.validators.core.expectations import SCHEDULER, Expectations
@@ -90,7 +91,7 @@ def explained(
         twins = [other for other in by_resource[name] if other["metadata"]["name"] != item["metadata"]["name"]]
         by_resource[name] = (*twins, item)
     if job["kind"] == "PodGroup":
-        by_resource["podgroups.scheduling.volcano.sh"] += (job,)
+        by_resource[scheduler_of(job).podgroups] += (job,)
     facts = Facts(
         Expectations(scheduler=scheduler),
         NOW,

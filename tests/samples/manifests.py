@@ -22,6 +22,7 @@ _RESOURCES = (
     *("priorityclasses.scheduling.k8s.io", "queues.scheduling.volcano.sh", JOBSETS),
 )
 _SERVED = {
+    "scheduling.k8s.io/v1beta1": {"PodGroup"},
     "v1": {"Pod", "Namespace", "LimitRange"},
     "apps/v1": {"Deployment"},
     "batch/v1": {"CronJob", "Job"},

@@ -37,7 +37,7 @@ class Expectations:
     operator_version: str = ""
     """As the caller states it; used only where the operator's image does not show the version."""
     gang_scheduler: str = "volcano"
-    """Or 'scheduler-plugins', or 'none'."""
+    """Or 'scheduler-plugins', 'kubernetes' or 'none'."""
     gang_from: str = GIVEN
     """How the gang scheduler is known."""
     user_email: str = ""
@@ -78,6 +78,13 @@ class Expectations:
     def gang(self) -> gangs.GangScheduler:
         """The gang scheduler; Volcano where the settings name none."""
         return gangs.gang_scheduler(self.gang_scheduler) or gangs.VOLCANO
+
+    @property
+    def why_unmade(self) -> str:
+        """Why no operator is to create PodGroups; empty where they are."""
+        if self.gang_scheduler == "none":
+            return "the settings disable gang scheduling."
+        return "" if self.gang.has_makers else f"no training operator creates PodGroups of {self.gang.title}."
 
     @property
     def homes(self) -> frozenset[str]:
@@ -128,7 +135,8 @@ def expect(
     volcano_version = volcano_version or loaded.volcano_versions[0]
     local_path_version = local_path_version or loaded.local_path_version
     own_storage = storage_mode != "local_path"
-    unneeded = [name for name, is_not in (("local-path", own_storage), ("volcano", gang_scheduler == "none")) if is_not]
+    unneeded = ["local-path"] if own_storage else []
+    unneeded += {"none": [gangs.VOLCANO.name], gangs.KUBERNETES.name: [gangs.KUBERNETES.name]}.get(gang_scheduler, [])
     parts = read.components(
         loaded,
         profile,

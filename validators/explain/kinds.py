@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS
+from kubeflow_volcano.catalog.gangs import KUBERNETES, SCHEDULER_PLUGINS, scheduler_of
 from kubeflow_volcano.catalog.operator import later_jobs
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.volcano import QUEUE_NAME
@@ -179,7 +179,7 @@ def _group(obj: Object, _facts: Facts) -> Job:
         uid=meta["uid"],
         created=created(obj),
         roles=(),
-        min_available=spec.get("minMember"),
+        min_available=scheduler_of(obj).minimum_of(obj) or None,
         queue=spec.get("queue") or "",
         priority_class=spec.get("priorityClassName") or "",
         groups=(meta["name"],),
@@ -206,5 +206,5 @@ KINDS: Mapping[str, Kind] = {
         # Last: a job and its PodGroup often share a name.
         Kind("scheduling.volcano.sh/v1beta1", "PodGroup", "podgroups", _group),
     )
-} | {f"PodGroup.{SCHEDULER_PLUGINS.group}": Kind(*SCHEDULER_PLUGINS.podgroup, "podgroups", _group)}
-"""By kind, in the order of lookup; the last one shares its kind with Volcano's."""
+} | {f"PodGroup.{gang.group}": Kind(*gang.podgroup, "podgroups", _group) for gang in (SCHEDULER_PLUGINS, KUBERNETES)}
+"""By kind, in the order of lookup; the last ones share their kind with Volcano's."""

@@ -11,7 +11,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.validators.core.facts import Facts, Unread
 
-GROUP_NAME = gangs.VOLCANO.mark[1]
+GROUP_NAME = gangs.VOLCANO.mark[-1]
 """Annotation of a pod with the name of its PodGroup."""
 VOLCANO = gangs.VOLCANO.scheduler
 """schedulerName of Volcano, unless it was started with another one."""
@@ -116,7 +116,7 @@ class Situation:
     def minimum(self) -> int:
         """Number of pods that must be placed together: the PodGroup's minMember, else what the job will request."""
         if self.group:
-            return int(self.group["spec"].get("minMember") or 1)
+            return self.gang.minimum_of(self.group) or 1
         # Without a gang, a job of steps waits for the pods of the steps that have begun.
         steps = max(self.job.initial, len(self.pods)) if self.job.later or self.job.foreign else self.job.wanted
         return self.job.min_available or steps
@@ -166,13 +166,19 @@ class Situation:
     @property
     def phase(self) -> str:
         """Phase of the PodGroup; empty where there is no PodGroup or no scheduler has set one."""
-        phase: str = (self.group or {}).get("status", {}).get("phase") or ""
-        return phase
+        return self.gang.phase_of(self.group) if self.group else ""
+
+    @property
+    def gang(self) -> gangs.GangScheduler:
+        """The scheduler that reads the PodGroup; of the pods where there is none, and Volcano where they name none."""
+        if self.group:
+            return gangs.scheduler_of(self.group)
+        return next((gang for gang, _ in map(gangs.membership, self.pods) if gang), gangs.VOLCANO)
 
     @property
     def queue(self) -> str:
         """Name of the queue: `default` where none is set, empty where another scheduler without queues has the gang."""
-        if self.group and self.group["apiVersion"] == gangs.SCHEDULER_PLUGINS.api_version:
+        if self.group and not self.gang.has_queues:
             return ""
         return (self.group["spec"].get("queue") if self.group else self.job.queue) or "default"
 

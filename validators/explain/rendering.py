@@ -84,8 +84,9 @@ def _last_messages(situation: Situation) -> list[str]:
     """The last messages of schedulers and controllers, unchanged; each only once."""
     messages = []
     if situation.group and situation.phase not in {"Running", "Completed"}:
-        unschedulable = conditions(situation.group).get("Unschedulable", {})
-        messages.append((unschedulable.get("message"), f"{situation.group_ref}"))
+        by_type = conditions(situation.group)
+        refused = situation.gang.refusal_of(situation.group) or by_type.get("Unschedulable", {})
+        messages.append((refused.get("message"), f"{situation.group_ref}"))
     scheduled = ((Ref.of(pod), conditions(pod).get("PodScheduled", {})) for pod in situation.unplaced)
     messages += [(condition.get("message"), f"{ref}") for ref, condition in scheduled]
     first = {message: source for message, source in reversed(messages) if message}

@@ -18,6 +18,7 @@ from kubeflow_volcano.validators.explain.creation.changes import changes, follow
 from kubeflow_volcano.validators.explain.creation.companions import companions
 from kubeflow_volcano.validators.explain.creation.controllers import controllers
 from kubeflow_volcano.validators.explain.creation.coscheduling import SECOND_SCHEDULER, coscheduling, is_coscheduled
+from kubeflow_volcano.validators.explain.creation.native_gangs import is_native, native_gang, waits
 from kubeflow_volcano.validators.explain.creation.podgroups import podgroup
 from kubeflow_volcano.validators.explain.creation.prerequisites import (
     accounts,
@@ -67,6 +68,7 @@ STAGES: tuple[Callable[[Situation], Iterator[Finding]], ...] = (
     jobset,
     podgroup,
     coscheduling,
+    native_gang,
     priority,
     accounts,
     quotas,
@@ -104,7 +106,6 @@ _OF_VOLCANO = frozenset(
     {podgroup, queue, scheduler, attachments, claims_ignored, preemption, reclaim}
     | {guarantees, overcommit, share, best_effort}
 )
-_OF_SCHEDULER_PLUGINS = frozenset({coscheduling})
 
 _YOUNG_SECONDS = 15.0
 
@@ -117,8 +118,7 @@ def explain(situation: Situation) -> Explanation:
         return Explanation(situation, state, tuple(_of_inactive(situation)), tuple(_unread_of_kueue(unread)))
     findings: list[Finding] = []
     placing: list[Finding] = []
-    of_other = _OF_VOLCANO if is_coscheduled(situation) else _OF_SCHEDULER_PLUGINS
-    for stage in (stage for stage in STAGES if stage not in of_other):
+    for stage in _stages(situation):
         # A refused pod and the quota that refuses it are one cause.
         known = {item.reason for item in findings} if stage is refusals else set()
         try:
@@ -140,6 +140,17 @@ def explain(situation: Situation) -> Explanation:
     if state is State.WAITING and not any(item.blocks for item in findings):
         findings += _without_cause(situation, complete=not unread)
     return Explanation(situation, state, tuple(findings), tuple(unread.values()))
+
+
+def _stages(situation: Situation) -> Iterator[Callable[[Situation], Iterator[Finding]]]:
+    """Those that are about every gang, and those about the scheduler of this one."""
+    if is_native(situation):
+        of_others = _OF_VOLCANO | {coscheduling}
+    elif is_coscheduled(situation):
+        of_others = _OF_VOLCANO | {native_gang}
+    else:
+        of_others = frozenset({coscheduling, native_gang})
+    return (stage for stage in STAGES if stage not in of_others)
 
 
 def _of_inactive(situation: Situation) -> Iterator[Finding]:
@@ -199,6 +210,8 @@ def _without_cause(situation: Situation, *, complete: bool) -> Iterator[Finding]
             todo="run the command again.",
             blocks=False,
         )
+    elif is_native(situation):
+        yield from waits(situation)
     elif complete and is_coscheduled(situation):
         yield finding(
             "Unexplained",

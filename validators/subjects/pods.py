@@ -31,7 +31,7 @@ from kubeflow_volcano.validators.subjects.ownership import as_owned, workload_of
 from kubeflow_volcano.validators.subjects.renewal import missing
 
 _OLD_RESTARTS = 5  # more than this are worth a warning, however long ago (checks.md, C7)
-GROUP_NAME = VOLCANO.mark[1]
+GROUP_NAME = VOLCANO.mark[-1]
 """Annotation of a pod: the PodGroup of Volcano that it is a member of."""
 JOB_GROUPS = frozenset({"batch.volcano.sh", "kubeflow.org"})
 """API groups of users' jobs. Their pods show the state of the jobs, not of the platform."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Sequence
 
-from kubeflow_volcano.catalog.gangs import gang_scheduler
+from kubeflow_volcano.catalog.gangs import made_by_operators
 from kubeflow_volcano.catalog.operator import COMPONENT, GANG_FLAGS, version_of_image
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput
@@ -76,7 +76,7 @@ def _gang(objects: Sequence[Object], settings: Settings) -> None:
     container = _operator_container(objects)
     version = version_of_image(container["image"]) or settings.component(COMPONENT).version
     require_operator(settings.gang_scheduler, version)
-    scheduler = gang_scheduler(settings.gang_scheduler)
+    scheduler = made_by_operators(settings.gang_scheduler)
     wanted = scheduler.arguments(version) if scheduler else ()
     if "command" in container:
         container["command"] = gang_arguments(container["command"], ())
@@ -107,7 +107,7 @@ def _operator_container(objects: Sequence[Object]) -> Object:
 
 
 def _runtimes(objects: Sequence[Object], settings: Settings) -> None:
-    if scheduler := gang_scheduler(settings.gang_scheduler):
+    if scheduler := made_by_operators(settings.gang_scheduler):
         wire_runtimes(objects, scheduler)
 
 

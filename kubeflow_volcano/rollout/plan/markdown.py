@@ -64,6 +64,7 @@ def _head(document: Document) -> str:
         lines += [f"- users of {name} sign in as well" for name in account["connectors"]]
         if account["redirect_uri"]:
             lines.append(f"- redirect URI to register at providers: {_code(account['redirect_uri'])}")
+    lines += [f"- {line}" for line in gang["podgroups"]]
     notes = [note for note in (document["hosts"]["note"], *document["notes"]) if note]
     return "\n".join([*lines, *(f"- {note}" for note in notes)])
 

@@ -7,10 +7,11 @@ from typing import Any
 
 from kubeflow_volcano.apply.fields.ceded import as_text
 from kubeflow_volcano.apply.normalize import normalize
-from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, VOLCANO
+from kubeflow_volcano.catalog.gangs import KUBERNETES, SCHEDULER_PLUGINS, VOLCANO
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.catalog.operator import COMPONENT
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.rollout.gang.native import makers
 from kubeflow_volcano.rollout.gang.trainer import RUNTIME_KINDS
 from kubeflow_volcano.rollout.manifests.downloads import without_credentials
 from kubeflow_volcano.rollout.settings.ceded import ceded_of
@@ -77,6 +78,7 @@ def gang_of(settings: Settings, parts: Mapping[str, Sequence[Object]]) -> dict[s
         "scheduler_plugins": settings.scheduler_plugins.version if asked == SCHEDULER_PLUGINS.name else None,
         "operator_arguments": arguments,
         "trainer_runtimes": runtimes,
+        "podgroups": list(makers(parts)) if asked == KUBERNETES.name else [],
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kubeflow_volcano.catalog import read
-from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, VOLCANO, gang_scheduler
+from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, VOLCANO, made_by_operators
 from kubeflow_volcano.catalog.model import Component, Release, version_key
 from kubeflow_volcano.problems import InvalidInput, Problem
 
@@ -59,7 +59,7 @@ def require_operator(scheduler: str, operator_version: str) -> None:
 
 
 def _unsupported(scheduler: str, operator_version: str) -> Iterator[Problem]:
-    wanted = gang_scheduler(scheduler)
+    wanted = made_by_operators(scheduler)
     if wanted is None or wanted.is_supported_by(operator_version):
         return
     fit = [name for name in read.releases() if wanted.is_supported_by(read.load_release(name).operator_version)]

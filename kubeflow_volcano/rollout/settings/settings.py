@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from kubeflow_volcano.catalog import data, read
-from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, VOLCANO
+from kubeflow_volcano.catalog.gangs import KUBERNETES, SCHEDULER_PLUGINS, VOLCANO
 from kubeflow_volcano.catalog.model import Component, Release, Source
 from kubeflow_volcano.catalog.operator import COMPONENT
 from kubeflow_volcano.cluster.objects import Object
@@ -368,14 +368,14 @@ def _training_operator(chosen: Iterable[Component]) -> str:
 
 
 def _unneeded(gang_scheduler: str, storage_mode: str) -> tuple[str, ...]:
-    """Requirements to ignore: Volcano without gang scheduling, and local-path where something else provisions."""
-    volcano = (VOLCANO.name,) if gang_scheduler == "none" else ()
-    return volcano if storage_mode == "local_path" else (*volcano, "local-path")
+    """Requirements to ignore: a gang scheduler that is not installed, local-path where something else provisions."""
+    gangs = {"none": (VOLCANO.name,), KUBERNETES.name: (KUBERNETES.name,)}.get(gang_scheduler, ())
+    return gangs if storage_mode == "local_path" else (*gangs, "local-path")
 
 
 def _instead(gang_scheduler: str) -> Mapping[str, str]:
     """What replaces Volcano as a requirement."""
-    return {VOLCANO.name: SCHEDULER_PLUGINS.name} if gang_scheduler == SCHEDULER_PLUGINS.name else {}
+    return {VOLCANO.name: gang_scheduler} if gang_scheduler in {SCHEDULER_PLUGINS.name, KUBERNETES.name} else {}
 
 
 def _without_address(settings: Settings) -> Iterator[Problem]:

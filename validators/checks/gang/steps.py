@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, VOLCANO
+from kubeflow_volcano.catalog.gangs import KUBERNETES, SCHEDULER_PLUGINS, VOLCANO
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.record import Member
 from kubeflow_volcano.experiment.stage import NOWHERE, Step
@@ -12,21 +12,27 @@ from kubeflow_volcano.validators.probes.gang.evidence import GangEvidence
 from kubeflow_volcano.validators.probes.gang.gang import STUCK
 
 _PLUGIN = {
-    VOLCANO.name: "names the plugin gang and none of its switches is false (F4)",
-    SCHEDULER_PLUGINS.name: "names the plugin Coscheduling",
+    VOLCANO.name: "the scheduler's configuration names the plugin gang and none of its switches is false (F4)",
+    SCHEDULER_PLUGINS.name: "the scheduler's configuration names the plugin Coscheduling",
+    KUBERNETES.name: "kube-scheduler has the feature gate GenericWorkload on (F1) and its plugin GangScheduling",
 }
 
 
-def _restart(evidence: GangEvidence) -> str:
+def _restart(evidence: GangEvidence) -> tuple[str, ...]:
+    """The command that restarts the scheduler; none for that of the control plane."""
+    if evidence.gang is KUBERNETES:
+        return ()
     if evidence.gang is SCHEDULER_PLUGINS:
-        return "kubectl -n scheduler-plugins rollout restart deployment/scheduler-plugins-scheduler"
-    return f"kubectl -n {evidence.scheduler.namespace} rollout restart deployment/{evidence.scheduler.name}"
+        return ("kubectl -n scheduler-plugins rollout restart deployment/scheduler-plugins-scheduler",)
+    return (f"kubectl -n {evidence.scheduler.namespace} rollout restart deployment/{evidence.scheduler.name}",)
 
 
 def _configuration(evidence: GangEvidence) -> str:
     """The command that shows it; Volcano's manifests and chart name the ConfigMap after the scheduler."""
     if evidence.gang is SCHEDULER_PLUGINS:
         return "kubectl -n scheduler-plugins get configmaps -o yaml"
+    if evidence.gang is KUBERNETES:
+        return "kubectl -n kube-system get pods -l component=kube-scheduler -o yaml"
     place = evidence.scheduler
     return f"kubectl -n {place.namespace} get configmap {place.name}-configmap -o yaml"
 
@@ -74,8 +80,8 @@ def _partial(evidence: GangEvidence, step: Step, what: str) -> Outcome:
         expected="all members of a gang are bound, or none",
         observed=observed(evidence, step),
         objects=step_refs(evidence, step),
-        todo=f"see that the scheduler's configuration {_PLUGIN[evidence.gang.name]}, and that minMember of the "
-        "PodGroup is honoured.",
+        todo=f"see that {_PLUGIN[evidence.gang.name]}, and that "
+        f"{evidence.gang.minimum[-1]} of the PodGroup is honoured.",
         commands=(_configuration(evidence),),
         evidence=step.as_file,
     )
@@ -93,10 +99,11 @@ def fit(evidence: GangEvidence) -> Outcome:
     placed = f"3 of 3 pods were bound, on {places(evidence, step)}"
     if not step.reached:
         phases = ", ".join(f"{item.name} is {item.phase or 'without a phase'}" for item in step.groups)
+        wanted = evidence.gang.placed
         return warned(
             "PhaseNotRunning",
-            f"{placed}, but the PodGroup did not become Running: {phases}.",
-            expected="PodGroup in phase Running",
+            f"{placed}, but the PodGroup did not become {wanted}: {phases}.",
+            expected=f"PodGroup in phase {wanted}",
             observed=observed(evidence, step),
             objects=step_refs(evidence, step),
             todo="see the scheduler's log: it places pods and does not write the group's status."
@@ -138,7 +145,7 @@ def _ignored(evidence: GangEvidence, step: Step, whom: str, told_by: str) -> Out
         objects=step_refs(evidence, step),
         todo="the scheduler is down, works on a stale cache, or answers to another name than "
         f"{evidence.gang.scheduler}. Restart it.",
-        changes=(_restart(evidence),),
+        changes=_restart(evidence),
         evidence=step.as_file,
     )
 
@@ -206,7 +213,7 @@ def released(evidence: GangEvidence) -> Outcome:
             observed=observed(evidence, step),
             objects=step_refs(evidence, step),
             todo="restart the scheduler: it does not see that the gang is whole by now.",
-            changes=(_restart(evidence),),
+            changes=_restart(evidence),
             evidence=step.as_file,
         )
     return good(evidence, step, f"3 of 3 members were bound {step.seconds:.1f} s after the gang could be whole.")

@@ -12,7 +12,7 @@ from kubeflow_volcano.validators.probes.gang.two_gangs import CONTROL, DEADLOCK,
 # Pods of one session did not see each other's anti-affinity (volcano-sh/volcano#3138, mended by #3139).
 _HONOURED_SINCE = "1.8.1"
 _TITLES = {
-    CONTROL: "H6 control: the same pods with Volcano, each of which may run alone",
+    CONTROL: "H6 control: the same pods with the gang scheduler, each of which may run alone",
     DEADLOCK: "H6 control: the same pods with the default scheduler",
 }
 
@@ -65,7 +65,7 @@ def _released(evidence: GangEvidence, gangs: Step) -> Outcome:
 
 def _no_scarcity(evidence: GangEvidence, control: Step) -> Outcome:
     bound = ", ".join(sorted(item.name for item in control.bound)) or "none"
-    text = f"with Volcano and no gang, not one pod for each of 2 slots was bound, but {bound}"
+    text = f"with the gang scheduler and no gang, not one pod for each of 2 slots was bound, but {bound}"
     if _old(evidence):
         return _skipped(evidence, f"{text}: its anti-affinity does not hold")
     return errored(

@@ -14,9 +14,10 @@ from decimal import Decimal
 
 from kubernetes.utils.quantity import parse_quantity
 
-from kubeflow_volcano.catalog.gangs import VOLCANO
+from kubeflow_volcano.catalog.gangs import KUBERNETES, VOLCANO
 from kubeflow_volcano.catalog.images.names import version_tag
 from kubeflow_volcano.catalog.model import version_key
+from kubeflow_volcano.cluster.api.native_gangs import GATE, unmet
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.validators.checks.volcano import node_groups, second
 from kubeflow_volcano.validators.core.check import check
@@ -36,6 +37,7 @@ from kubeflow_volcano.validators.core.resources import CONFIGMAPS, DEPLOYMENTS, 
 from kubeflow_volcano.validators.subjects import crds, workloads
 from kubeflow_volcano.validators.subjects.gang import scheduler_configuration
 from kubeflow_volcano.validators.subjects.gang.leases import LEASES
+from kubeflow_volcano.validators.subjects.gang.native import NATIVE_GANGS
 from kubeflow_volcano.validators.subjects.gang.operator_flags import container_of
 from kubeflow_volcano.validators.subjects.gang.queue_opening import open_command
 from kubeflow_volcano.validators.subjects.gang.scheduler_configuration import Configuration, Unusable
@@ -45,7 +47,9 @@ from kubeflow_volcano.validators.subjects.issues import verdict
 from kubeflow_volcano.validators.subjects.kubectl import patch, pointer
 
 
-@check("F1", "volcano-components", severity=Severity.BLOCKER, reads=(*workloads.READS, LEASES, *second.READS))
+@check(
+    "F1", "volcano-components", severity=Severity.BLOCKER, reads=(*workloads.READS, LEASES, *second.READS, NATIVE_GANGS)
+)
 def components(facts: Facts) -> Outcome:
     """Volcano's scheduler, controllers and admission are available, and its admission-init Job is complete.
 
@@ -53,9 +57,12 @@ def components(facts: Facts) -> Outcome:
     volcano-admission-init must be complete. Scale up what is scaled down; otherwise the checks of the pods name the
     cause. Where a leader is elected, the holder of the Lease must run: delete a Lease whose holder is gone. A second
     Volcano on the cluster is scaled to 0: two schedulers at work for the same schedulerName are a failure, everything
-    else of a second one is a warning. With scheduler-plugins the check looks at their scheduler and controller.
+    else of a second one is a warning. With scheduler-plugins the check looks at their scheduler and controller. Gangs
+    of Kubernetes need its feature gate GenericWorkload and the API scheduling.k8s.io/v1beta1, which the check looks at.
     """
     gang = facts.expectations.gang
+    if gang is KUBERNETES:
+        return _native(facts)
     expected = [ref for ref, component in facts.expectations.workloads.items() if component == gang.name]
     if not expected:
         return skipped("NotExpected", f"the chosen components have no {gang.title}.")
@@ -69,6 +76,22 @@ def components(facts: Facts) -> Outcome:
     claim = f"{len(expected)} workloads of {gang.title} are up."
     job = ", volcano-admission-init complete" if gang is VOLCANO else ""
     return verdict(issues, expected, claim=claim, expected=f"every Deployment available{job}")
+
+
+def _native(facts: Facts) -> Outcome:
+    """F1 of gangs of Kubernetes; a program whose gate nothing shows is named and left to H1 and H2."""
+    found, gang = facts.read(NATIVE_GANGS), KUBERNETES
+    served = Ref("apiregistration.k8s.io/v1", "APIService", "", f"{gang.version}.{gang.group}")
+    for reason, problem in unmet(found):
+        return failed(reason, problem.found, expected=problem.needed, todo=problem.todo)
+    shown = [f"{name} has it on" for name in found.gates]
+    shown += [f"of {name} no pod shows it" for name in found.unread]
+    return passed(
+        f"PodGroup of {gang.api_version} is served, so the API server has feature gate {GATE} on; "
+        f"{' and '.join(shown)}.",
+        objects=(served,),
+        observed={"server_version": found.server, "gates": dict.fromkeys(found.gates, "on")},
+    )
 
 
 @check(

@@ -69,12 +69,11 @@ def too_high_minimum(situation: Situation) -> Finding:
 
 def not_enough_pods(situation: Situation, gang: GangScheduler) -> Finding:
     """A PodGroup without a job has fewer pods than minMember; `gang` is its scheduler."""
-    field, key = gang.mark[0].removesuffix("s"), gang.mark[1]
     return finding(
         "NotEnoughPods",
-        f"{_needs(situation)}; {len(situation.pods)} name it in their {field} {key}.",
+        f"{_needs(situation)}; {len(situation.pods)} name it in their {gang.mark_text}.",
         needed="at least minMember pods.",
-        todo=f"create the missing pods with that {field}, or lower minMember.",
+        todo=f"create the missing pods with {gang.mark_text}, or lower minMember.",
         objects=[situation.job.ref],
     )
 

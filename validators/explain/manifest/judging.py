@@ -34,6 +34,7 @@ RULES: tuple[Rule, ...] = (
     gangs.scheduler_misspelt,
     gangs.old_labels,
     gangs.named_group,
+    gangs.two_schedulers,
     gangs.roles,
     gangs.minimum,
     order.waits_for_itself,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, TypeVar
 
-from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS
+from kubeflow_volcano.catalog.gangs import KUBERNETES, SCHEDULER_PLUGINS
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, group_of
@@ -27,7 +27,7 @@ from kubeflow_volcano.validators.explain.scheduling.volcano import PODGROUPS, QU
 
 _T = TypeVar("_T")
 _CLUSTER_WIDE = (QUEUES, PRIORITY_CLASSES)
-_OF_NAMESPACE = (CLAIMS, LIMIT_RANGES, PODGROUPS, SCHEDULER_PLUGINS.podgroups)
+_OF_NAMESPACE = (CLAIMS, LIMIT_RANGES, PODGROUPS, SCHEDULER_PLUGINS.podgroups, KUBERNETES.podgroups)
 _NAMESPACES = "namespaces"
 
 

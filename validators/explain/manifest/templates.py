@@ -36,7 +36,7 @@ _PLACES: Mapping[tuple[str, str], tuple[str, ...]] = MappingProxyType(
     }
 )
 _ASKING = frozenset({"batchScheduler", "ray.io/scheduler-name", "schedulerName"})
-_GANGS = frozenset(item.scheduler for item in GANG_SCHEDULERS.values())
+_GANGS = frozenset(item.scheduler for item in GANG_SCHEDULERS.values() if item.has_makers)
 _ENDLESS = frozenset({("apps", kind) for kind in _WORKLOADS})
 
 

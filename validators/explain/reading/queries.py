@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from http import HTTPStatus
 from types import MappingProxyType
 
-from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS
+from kubeflow_volcano.catalog.gangs import KUBERNETES, SCHEDULER_PLUGINS
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
 from kubeflow_volcano.cluster.objects import Object, Ref
@@ -41,6 +41,7 @@ _OWN = {
     "resourcequotas": ("v1", "ResourceQuota"),
     "serviceaccounts": ("v1", "ServiceAccount"),
     SCHEDULER_PLUGINS.podgroups: SCHEDULER_PLUGINS.podgroup,
+    KUBERNETES.podgroups: KUBERNETES.podgroup,
     **kueue.KINDS,
 }
 """Kinds that only explanations read."""

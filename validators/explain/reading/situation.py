@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from http import HTTPStatus
 
-from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, podgroup_of
+from kubeflow_volcano.catalog.gangs import KUBERNETES, SCHEDULER_PLUGINS, VOLCANO, membership, scheduler_of
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
@@ -53,6 +53,7 @@ _EVERYWHERE = (
 _IN_NAMESPACE = (
     *("events", "limitranges", "persistentvolumeclaims", "resourcequotas", "serviceaccounts"),
     SCHEDULER_PLUGINS.podgroups,
+    KUBERNETES.podgroups,
 )
 _OF_TRAINJOBS = (JOBSETS, RUNTIMES, "jobs.batch")
 
@@ -192,9 +193,9 @@ def assemble(kind: Kind, obj: Object, facts: Facts, between: Collection[str] = (
     beside = [pod for pod in facts.objects["pods"] if pod["metadata"]["namespace"] == space]
     own = [pod for pod in beside if _is_owned(pod, owners)]
     group = _group_of(job.groups, owners, own, space, facts)
-    name = group["metadata"]["name"] if group else ""
-    if kind.kind == PODGROUP[1]:
-        own = [pod for pod in beside if podgroup_of(pod) == name]
+    if kind.kind == PODGROUP[1] and group:
+        asked = scheduler_of(group), group["metadata"]["name"]
+        own = [pod for pod in beside if membership(pod) == asked]
     pods = _current([pod for pod in own if "deletionTimestamp" not in pod["metadata"]], job.wanted)
     claims = [item for item in facts.objects["persistentvolumeclaims"] if item["metadata"]["namespace"] == space]
     about = owners | {item["metadata"]["uid"] for item in (*pods, *claims, *([group] if group else ()))}
@@ -231,14 +232,16 @@ def _group_of(
 
     Of several, one that was created for the job comes before those that Volcano creates for single pods.
     """
-    every = (*facts.objects[PODGROUPS], *facts.objects[SCHEDULER_PLUGINS.podgroups])
+    kinds = (PODGROUPS, SCHEDULER_PLUGINS.podgroups, KUBERNETES.podgroups)
+    every = [item for resource in kinds for item in facts.objects.get(resource, ())]
     groups = [item for item in every if item["metadata"]["namespace"] == space]
     owned = [item for item in groups if _is_owned(item, owners) or item["metadata"]["uid"] in owners]
     if owned:
         return min(owned, key=lambda item: (is_for_single_pods(item), item["metadata"]["name"]))
-    named = [podgroup_of(pod) for pod in pods]
-    by_name: Mapping[str, Object] = {item["metadata"]["name"]: item for item in groups}
-    return next((by_name[name] for name in (*named, *names) if name in by_name), None)
+    by_name = {(scheduler_of(item).name, item["metadata"]["name"]): item for item in groups}
+    named = [(gang.name, name) for gang, name in map(membership, pods) if gang]
+    named += [(gang.name, name) for name in names for gang in (SCHEDULER_PLUGINS, VOLCANO)]  # that operators make
+    return next((by_name[key] for key in named if key in by_name), None)
 
 
 def _plain(message: str) -> str:

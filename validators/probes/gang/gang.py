@@ -125,7 +125,7 @@ def _fit(stage: Stage, evidence: GangEvidence, progress: Progress, prefix: str) 
 
     def running() -> bool:
         whole = len(record.bound(*names)) == len(names)
-        return whole and all(item.phase == "Running" for item in record.groups.values())
+        return whole and all(item.phase == evidence.gang.placed for item in record.groups.values())
 
     record.until(lambda: running() or record.disturbed(), evidence.timing.bind_seconds)
     evidence.steps["H1"] = stage.step("H1", names, reached=running())

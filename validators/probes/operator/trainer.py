@@ -26,7 +26,7 @@ def run(session: Session, facts: Facts, progress: Progress) -> OperatorEvidence 
     """
     job_ref = Ref(*_TRAINJOB, "", f"kfv-{session.run}")
     evidence = OperatorEvidence(job_ref, session.options.queue, gang=facts.expectations.gang, timing=facts.timing)
-    if facts.expectations.gang_scheduler == "none":
+    if facts.expectations.why_unmade:
         return evidence
     runtime = runtimes.for_probe(facts)
     if runtime is None:

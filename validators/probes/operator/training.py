@@ -46,7 +46,7 @@ def run(session: Session, facts: Facts, progress: Progress) -> OperatorEvidence:
         watches=_follows(facts),
         timing=facts.timing,
     )
-    if facts.expectations.gang_scheduler == "none":
+    if facts.expectations.why_unmade:
         return asked
     progress("G5 PodGroup, G6 gang: a TFJob of two workers with minMember 3")
     evidence = _play(session, asked, progress)

@@ -72,8 +72,8 @@ class Operator:
         Raises:
             CannotJudgeError: none is expected, or it is missing.
         """
-        if facts.expectations.gang_scheduler == "none":
-            raise CannotJudgeError(skipped("GangNotAsked", "the settings disable gang scheduling."))
+        if why := facts.expectations.why_unmade:
+            raise CannotJudgeError(skipped("GangNotAsked", why))
         if self.ref not in facts.expectations.workloads:
             raise CannotJudgeError(skipped("NotExpected", f"the chosen components do not include {self.title}."))
         live = facts.get(DEPLOYMENTS, self.ref.namespace, self.ref.name)

@@ -1,4 +1,4 @@
-"""Detecting the gang scheduler of a cluster: the installed one, else the one in the operator's arguments.
+"""Detecting the gang scheduler of a cluster: the installed one, else the operator's, else that of Kubernetes itself.
 
 Checks report contradictions: G1 if the training operator uses another scheduler or none, F1 and B1 if the scheduler
 that it uses is missing.
@@ -6,7 +6,7 @@ that it uses is missing.
 
 from __future__ import annotations
 
-from kubeflow_volcano.catalog.gangs import GANG_SCHEDULERS, SCHEDULER_PLUGINS, VOLCANO, GangScheduler
+from kubeflow_volcano.catalog.gangs import GANG_SCHEDULERS, KUBERNETES, SCHEDULER_PLUGINS, VOLCANO, GangScheduler
 from kubeflow_volcano.catalog.operator import eras, version_of_image
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
@@ -21,12 +21,14 @@ def recognise_gang(cluster: Cluster, operator: Object | None, operator_version: 
     `operator` is the Deployment of the training operator; `operator_version` is used if its image does not show the
     version. Only discovery is read, which every user may.
     """
-    installed = [item for item in GANG_SCHEDULERS.values() if _served(cluster, item)]
+    installed = [item for item in GANG_SCHEDULERS.values() if item.has_makers and _served(cluster, item)]
     if len(installed) == 1:
         return installed[0], "only its PodGroups are served"
     named = named_by(operator, operator_version) if operator else None
     if named:
         return named, "of the running operator's arguments"
+    if not installed and _served(cluster, KUBERNETES):
+        return KUBERNETES, "only its PodGroups are served"
     return VOLCANO, "default; no operator names one"
 
 

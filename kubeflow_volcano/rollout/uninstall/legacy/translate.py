@@ -11,7 +11,7 @@ from typing import Any
 from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.cluster.objects import Object, has_ended
 
-GROUP_MARK = VOLCANO.mark[1]
+GROUP_MARK = VOLCANO.mark[-1]
 """The annotation in which pods name their PodGroup; Volcano kept the one of kube-batch."""
 
 _FIELDS = {

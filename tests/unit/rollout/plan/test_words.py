@@ -40,6 +40,7 @@ def document() -> dict[str, Any]:
             "scheduler_plugins": None,
             "operator_arguments": [],
             "trainer_runtimes": [],
+            "podgroups": [],
         },
         "queues": [],
         "teams": [],

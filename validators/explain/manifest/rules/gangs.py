@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubeflow_volcano.catalog.gangs import OTHERS, SCHEDULER_PLUGINS, podgroup_of
+from kubeflow_volcano.catalog.gangs import (
+    KUBERNETES,
+    OTHERS,
+    SCHEDULER_PLUGINS,
+    GangScheduler,
+    membership,
+    scheduler_of,
+)
 from kubeflow_volcano.catalog.gangs import VOLCANO as GANGS
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.cluster.pods.quantities import pod_requests
@@ -14,9 +21,8 @@ from kubeflow_volcano.validators.explain.creation.quotas import LIMIT_RANGES, de
 from kubeflow_volcano.validators.explain.manifest.edits import Edit
 from kubeflow_volcano.validators.explain.manifest.model import FILES, REQUESTS, Flaw, Manifest, flaw
 from kubeflow_volcano.validators.explain.manifest.templates import Template, shown, templates_of
-from kubeflow_volcano.validators.explain.model import GROUP_NAME, VOLCANO
+from kubeflow_volcano.validators.explain.model import VOLCANO
 from kubeflow_volcano.validators.explain.scheduling.best_effort import WHOLE_POD_SINCE
-from kubeflow_volcano.validators.explain.scheduling.volcano import PODGROUPS
 
 KUBE_BATCH = "kube-batch"
 KUBE_BATCH_GROUPS = frozenset({"scheduling.incubator.k8s.io", "scheduling.sigs.dev"})
@@ -28,9 +34,15 @@ _MAKERS = frozenset({"kubeflow.org", "trainer.kubeflow.org", "batch.volcano.sh"}
 
 
 def is_gang(manifest: Manifest) -> bool:
-    """Whether it says that its pods start together: by its kind, a scheduling policy, a PodGroup, or the scheduler."""
+    """Whether it says that its pods start together: by its kind, a scheduling policy, a PodGroup, or the scheduler.
+
+    That is for gangs of schedulers which operators know, and not for those of Kubernetes itself.
+    """
     policy = ((manifest.obj.get("spec") or {}).get("runPolicy") or {}).get("schedulingPolicy")
-    marked = any(podgroup_of(_as_pod(item)) or item.spec.get("schedulerName") == VOLCANO for item in manifest.templates)
+    marked = any(
+        membership(_as_pod(item))[0] not in {None, KUBERNETES} or item.spec.get("schedulerName") == VOLCANO
+        for item in manifest.templates
+    )
     return manifest.ref.group == "batch.volcano.sh" or bool(policy) or marked
 
 
@@ -95,7 +107,7 @@ def old_labels(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
     marked = [item for item in manifest.templates if _OLD_LABELS & item.marked("labels").keys()]
     if marked:
         places = few([shown((*item.path, "metadata", "labels")) for item in marked])
-        group, key = SCHEDULER_PLUGINS.group, SCHEDULER_PLUGINS.mark[1]
+        group, key = SCHEDULER_PLUGINS.group, SCHEDULER_PLUGINS.mark[-1]
         yield flaw(
             "OldGangLabels",
             f"{places}: {', '.join(sorted(_OLD_LABELS))} have no effect since scheduler-plugins 0.19: these pods "
@@ -109,42 +121,61 @@ def named_group(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
     """Pods that name a PodGroup which does not exist, or which is not the one that their controller creates.
 
     Rules: createNormalPodPGIfNotExist of pkg/controllers/podgroup of Volcano, v1.8.0 to v1.15.1, leaves pods alone that
-    name one; Permit of pkg/coscheduling of scheduler-plugins, v0.28.9 to v0.34.7, rejects pods whose one is not found;
+    name one; Permit of pkg/coscheduling of scheduler-plugins, v0.28.9 to v0.34.7, rejects pods whose one is not found,
+    as does PreEnqueue of pkg/scheduler/framework/plugins/gangscheduling of Kubernetes, v1.37.2;
     createJobPod of pkg/controllers/job of Volcano and DecoratePodTemplateSpec of pkg/controller.v1/control of the
     training operator, v1.5.0 to v1.9.4, write the name of their own.
     """
-    names: dict[str, bool] = {}
+    names: dict[tuple[GangScheduler, str], bool] = {}
     for item in manifest.templates:
-        if name := podgroup_of(_as_pod(item)):
-            names[name] = names.get(name, False) or item.spec.get("schedulerName") in _GANG_SCHEDULERS
-    for name, waits in names.items():
-        if manifest.ref.group in _MAKERS:
+        gang, name = membership(_as_pod(item))
+        if gang:
+            scheduler = item.spec.get("schedulerName")
+            heeds = scheduler not in {VOLCANO, *OTHERS} if gang is KUBERNETES else scheduler in _GANG_SCHEDULERS
+            names[gang, name] = names.get((gang, name), False) or heeds
+    for (gang, name), waits in names.items():
+        if manifest.ref.group in _MAKERS and gang.has_makers:
             if name != manifest.ref.name:
                 yield flaw(
                     "PodGroupByHand",
                     f"its pods name the PodGroup {name}, but an operator that creates gangs gives a {manifest.kind} a "
                     f"PodGroup of its own and puts that name on the pods: {name} stays without pods.",
                     needed="one PodGroup for the job.",
-                    todo=f"remove {GROUP_NAME} from the pod templates and delete PodGroup {name}, unless the operator "
-                    "runs without gang scheduling.",
+                    todo=f"remove {gang.mark[-1]} from the pod templates and delete PodGroup {name}, unless the "
+                    "operator runs without gang scheduling.",
                     blocks=False,
                 )
-        elif not _exists(manifest, name, facts):
+        elif not _exists(manifest, gang, name, facts):
+            kind = "PodGroup" if gang.has_makers else f"PodGroup of {gang.api_version}"
             yield flaw(
                 "PodGroupMissing",
                 f"its pods name the PodGroup {manifest.space}/{name}, which does not exist: "
                 f"{'they stay Pending' if waits else 'of a gang scheduler they stay Pending, of another they run'}.",
                 needed="the PodGroup beside its pods.",
-                todo=f"create a PodGroup {name} with minMember, or correct the name in {GROUP_NAME}.",
+                todo=f"create a {kind} {name} with {gang.minimum[-1]}, or correct the name in {gang.mark[-1]}.",
                 blocks=waits,
             )
 
 
-def _exists(manifest: Manifest, group: str, facts: Facts) -> bool:
-    """Whether the files or the cluster have a PodGroup of that name, of any scheduler, in the manifest's namespace."""
-    return any(_is_group(item, manifest, group) for item in facts.known(FILES)) or any(
-        facts.get(resource, manifest.space, group) for resource in (PODGROUPS, SCHEDULER_PLUGINS.podgroups)
-    )
+def two_schedulers(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
+    """Pods that name a PodGroup of Kubernetes, and a scheduler that does not read it."""
+    for template in manifest.templates:
+        name, scheduler = KUBERNETES.named_by(_as_pod(template)), template.spec.get("schedulerName")
+        if name and scheduler in {VOLCANO, *OTHERS}:
+            yield flaw(
+                "OtherScheduler",
+                f"{shown((*template.path, *KUBERNETES.mark))}: {name} is a PodGroup of Kubernetes itself, which the "
+                f"scheduler {scheduler} does not read: it places these pods without that gang.",
+                needed="the PodGroup of the scheduler that places the pods.",
+                todo=f"remove schedulerName, or remove {KUBERNETES.mark[-2]} and use the PodGroup of {scheduler}.",
+                blocks=False,
+            )
+
+
+def _exists(manifest: Manifest, gang: GangScheduler, group: str, facts: Facts) -> bool:
+    """Whether the files or the cluster have a PodGroup of that name and scheduler in the manifest's namespace."""
+    files = (item for item in facts.known(FILES) if _is_group(item, manifest, group) and scheduler_of(item) is gang)
+    return any(True for _ in files) or facts.get(gang.podgroups, manifest.space, group) is not None
 
 
 def minimum(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
@@ -205,8 +236,9 @@ def roles(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
 
 
 def _bare_minimum(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
-    least = int((manifest.obj.get("spec") or {}).get("minMember") or 1)
-    if jobs := [obj for obj in facts.known(FILES) if _makes_group(obj, manifest)]:
+    gang = scheduler_of(manifest.obj)
+    least = gang.minimum_of(manifest.obj) or 1
+    if gang.has_makers and (jobs := [obj for obj in facts.known(FILES) if _makes_group(obj, manifest)]):
         kind = str(jobs[0]["kind"])
         yield flaw(
             "PodGroupByHand",
@@ -221,18 +253,19 @@ def _bare_minimum(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
     members = [
         item
         for obj in facts.known(FILES)
-        if _space_of(obj, manifest) == manifest.space and str(obj["apiVersion"]).rpartition("/")[0] not in _MAKERS
+        if _space_of(obj, manifest) == manifest.space
+        and not (gang.has_makers and str(obj["apiVersion"]).rpartition("/")[0] in _MAKERS)
         for item in templates_of(obj)
-        if podgroup_of(_as_pod(item)) == manifest.ref.name
+        if membership(_as_pod(item)) == (gang, manifest.ref.name)
     ]
     count = sum(item.replicas for item in members)
     if count < least:
         yield flaw(
             "NotEnoughPods",
-            f"minMember is {least}, and {counted(count, 'pod')} in these files {'names' if count == 1 else 'name'} the "
-            "PodGroup: without others it never starts.",
-            needed="at least minMember pods with its name.",
-            todo="create the others, too, or lower minMember.",
+            f"{gang.minimum[-1]} is {least}, and {counted(count, 'pod')} in these files "
+            f"{'names' if count == 1 else 'name'} the PodGroup: without others it never starts.",
+            needed=f"at least {gang.minimum[-1]} pods with its name.",
+            todo=f"create the others, too, or lower {gang.minimum[-1]}.",
             blocks=False,
         )
 
@@ -282,7 +315,8 @@ def _makes_group(obj: Object, manifest: Manifest) -> bool:
 
 
 def _as_pod(template: Template) -> Object:
-    return {"metadata": {"annotations": template.marked("annotations"), "labels": template.marked("labels")}}
+    marks = {"annotations": template.marked("annotations"), "labels": template.marked("labels")}
+    return {"metadata": marks, "spec": template.spec}
 
 
 def _space_of(obj: Object, manifest: Manifest) -> str:

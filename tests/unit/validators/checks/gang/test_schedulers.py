@@ -124,9 +124,9 @@ def test_rights_are_on_its_podgroups() -> None:
 
 @pytest.mark.parametrize("gang", GANG_SCHEDULERS.values(), ids=lambda item: item.name)
 def test_a_pod_says_in_its_schedulers_way_that_it_is_a_member(gang: Any) -> None:
-    field, key = gang.mark
     member = pod("a/b", phase="Pending")
-    member["metadata"][field] = {key: "mnist"}
+    for part, marks in gang.marks("mnist").items():
+        member[part] |= marks
     member["spec"].pop("nodeName", None)
     assert podgroup_of(member) == "mnist"
     assert waits_for_gang(member)

@@ -10,7 +10,7 @@ from kubeflow_volcano.validators.explain.rendering import document
 from tests.samples.facts import deployment, instant
 from tests.samples.jobs import explained, member, reasons, tfjob
 
-LABEL = SCHEDULER_PLUGINS.mark[1]
+LABEL = SCHEDULER_PLUGINS.mark[-1]
 WITHOUT_VOLCANO = ("volcano-scheduler", "volcano-controllers", "volcano-scheduler-configmap", "default")
 
 

@@ -6,7 +6,7 @@ from typing import ClassVar, cast
 
 import pytest
 
-from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, VOLCANO
+from kubeflow_volcano.catalog.gangs import KUBERNETES, SCHEDULER_PLUGINS, VOLCANO
 from kubeflow_volcano.cluster.api.client import Cluster, Listing
 from kubeflow_volcano.cluster.api.errors import NotServed
 from kubeflow_volcano.cluster.objects import Object, Ref
@@ -17,7 +17,7 @@ from kubeflow_volcano.validators.run.options import Options, expectations_of
 from kubeflow_volcano.validators.subjects.gang.recognition import named_by
 from tests.samples.facts import deployment, facts
 
-V, P = VOLCANO.name, SCHEDULER_PLUGINS.name
+V, P, K = VOLCANO.name, SCHEDULER_PLUGINS.name, KUBERNETES.name
 TAGS = {"1.5.0": "v1-e1434f6", "1.6.0": "v1-5a5f92d", "1.8.1": "v1-04f9f13"}
 NAMED = f"--gang-scheduler-name={SCHEDULER_PLUGINS.scheduler}"
 
@@ -34,7 +34,7 @@ class Part:
     version: ClassVar[dict[str, str]] = {"gitVersion": "v1.30.2"}
 
     def __init__(self, served: tuple[str, ...], *objects: Object) -> None:
-        self._groups = {item.group for item in (VOLCANO, SCHEDULER_PLUGINS) if item.name in served}
+        self._groups = {item.group for item in (VOLCANO, SCHEDULER_PLUGINS, KUBERNETES) if item.name in served}
         self._objects = objects
 
     def list(

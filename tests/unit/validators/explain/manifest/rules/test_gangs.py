@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from kubeflow_volcano.catalog.gangs import KUBERNETES
 from kubeflow_volcano.cluster.objects import Object
 from tests.samples.manifests import findings, made, reasons, tfjob, vcjob
 
@@ -125,3 +128,19 @@ def test_a_gang_of_tasks_in_order_counts_the_minimums_of_tasks_where_the_job_has
     assert reasons(vcjob(tasks=[first, later | {"minAvailable": 1}])) == ["GangWaitsForItself"]
     assert reasons(vcjob(tasks=[first, later | {"minAvailable": 0}])) == []
     assert reasons(vcjob(tasks=[first | {"minAvailable": 1}, later | {"minAvailable": 1}])) == []
+
+
+def native(minimum: int = 1) -> Object:
+    return made(KUBERNETES.api_version, "PodGroup", "g", spec=KUBERNETES.group_spec(minimum))
+
+
+def of_native(name: str, **spec: Any) -> Object:
+    containers = [{"name": "c", "image": "example/image:v1"}]
+    return made("v1", "Pod", name, spec={"containers": containers, **KUBERNETES.marks("g")["spec"], **spec})
+
+
+def test_a_podgroup_of_kubernetes_is_another_one_than_volcanos() -> None:
+    assert reasons(of_native("a"), native()) == []
+    assert reasons(of_native("a"), group(1)) == ["PodGroupMissing", "NotEnoughPods"]
+    assert reasons(of_native("a"), native(2)) == ["NotEnoughPods"]
+    assert reasons(of_native("a", schedulerName="volcano"), native())[0] == "OtherScheduler"
