@@ -158,7 +158,11 @@ def named_group(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
 
 
 def two_schedulers(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
-    """Pods that name a PodGroup of Kubernetes, and a scheduler that does not read it."""
+    """Pods that name a PodGroup of Kubernetes, and a scheduler that does not read it.
+
+    Rules: frameworkForPod of pkg/scheduler of Kubernetes, v1.37.2, takes pods of its own profiles only; Volcano,
+    v1.8.0 to v1.15.1, reads annotations of pods.
+    """
     for template in manifest.templates:
         name, scheduler = KUBERNETES.named_by(_as_pod(template)), template.spec.get("schedulerName")
         if name and scheduler in {VOLCANO, *OTHERS}:
