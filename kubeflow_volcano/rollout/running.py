@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kubeflow_volcano.apply.removing.managed import preferred_kinds
+from kubeflow_volcano.catalog.gangs import GANG_SCHEDULERS
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.discovery import Resource
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.stored_versions import lost_version
 from kubeflow_volcano.rollout.backup.selection import has_ended
+from kubeflow_volcano.rollout.gang.wiring import OPERATORS
 
+ACTING = frozenset({*OPERATORS, *GANG_SCHEDULERS})
+"""Components without which running jobs are on their own."""
 _JOBS = frozenset({"kubeflow.org", "trainer.kubeflow.org", "batch.volcano.sh"})
 _GROUPS = frozenset({"scheduling.volcano.sh", "scheduling.x-k8s.io"})
 

@@ -15,6 +15,7 @@ from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.existing.owners import places_of_existing
 from kubeflow_volcano.rollout.prepare import Prepared
+from kubeflow_volcano.rollout.running import ACTING, running_jobs
 from kubeflow_volcano.rollout.settings.queue_states import wanted_states
 from kubeflow_volcano.rollout.settings.validation.schedule import PART
 from kubeflow_volcano.rollout.stale.finalizers import explain_terminating
@@ -49,6 +50,7 @@ class StaleObjects:
             Place(VOLCANO.group, "Queue", "", name) for name in wanted_states(settings.scheduling.queues)
         }
         self._inventory = read_inventory(engine.cluster)
+        self._chosen = {part.name for part in settings.components}
         self._versions = {part.name: settings.version_of(part) for part in scope.parts}
         self._components = (*settings.components, *settings.release.components.values())
         self._wired = {part.name for part in scope.wired}
@@ -58,7 +60,7 @@ class StaleObjects:
             engine.cluster,
             self._inventory,
             self._declared,
-            chosen={part.name for part in settings.components} | {PART} | whole | self._wired,
+            chosen=self._chosen | {PART} | whole | self._wired,
             whole=whole,
             existing=settings.existing,
             of_existing=places_of_existing(settings),
@@ -82,6 +84,8 @@ class StaleObjects:
         """
         self._drop_removed()
         chosen = [item for item in self._left if item.component == PART or (self._prune and self._may_go(item))]
+        working = self._working(chosen)
+        chosen = [item for item in chosen if item.component not in working]
         unused = self._unused(chosen, chosen)
         spaces = [item for item in unused if item.ref.kind == "Namespace"]
         self._remove([item for item in unused if item not in spaces])
@@ -142,6 +146,24 @@ class StaleObjects:
 
     def _may_go(self, item: Stale) -> bool:
         return item.ref.kind not in GUARDED_KINDS or str(item.ref) in self._named
+
+    def _working(self, going: Collection[Stale]) -> Collection[str]:
+        """Operators and gang schedulers of `going` that left the inventory while jobs run: a problem, they stay."""
+        leaving = {item.component for item in going if item.ref.kind == "Deployment"} & (ACTING - self._chosen)
+        jobs = running_jobs(self._engine.cluster) if leaving else ()
+        if not jobs:
+            return ()
+        names = few(sorted(leaving))
+        self._engine.add_problem(
+            Problem(
+                f"{names} is not removed: jobs run: {few(list(map(str, jobs)), _MOST_SHOWN)}.",
+                "no running job while its operator or scheduler goes: pending pods would stay so, and no pod would be "
+                "restarted or cleaned up.",
+                "wait until they have ended, delete or suspend them, and run again; or remove the component all the "
+                f"same with uninstall.yml: uninstall_components: [{names}], uninstall_running_jobs: allow.",
+            )
+        )
+        return leaving
 
     def _unused(self, items: Collection[Stale], going: Collection[Stale]) -> list[Stale]:
         """Those of `items` in which nothing stays when `going` are gone; the others are problems: they were named."""

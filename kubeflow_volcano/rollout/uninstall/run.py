@@ -12,7 +12,6 @@ from kubeflow_volcano.apply.removing.order import UNINSTALLING
 from kubeflow_volcano.apply.removing.removal import Removal, Rules
 from kubeflow_volcano.apply.result import Action, ObjectOutcome
 from kubeflow_volcano.apply.schedule import lock_lost
-from kubeflow_volcano.catalog.gangs import GANG_SCHEDULERS
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.applied_objects import Place
@@ -22,9 +21,8 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.existing.owners import places_of_existing
-from kubeflow_volcano.rollout.gang.wiring import OPERATORS
 from kubeflow_volcano.rollout.queues.drain import CREATED_QUEUES
-from kubeflow_volcano.rollout.running import running_jobs
+from kubeflow_volcano.rollout.running import ACTING, running_jobs
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.stale.derived import is_derived
 from kubeflow_volcano.rollout.stale.finalizers import explain_terminating
@@ -44,8 +42,6 @@ from kubeflow_volcano.text import counted, few
 _STORAGE = "local-path"
 """The component that provisions volumes: it has to clean up those of removed claims."""
 _SECONDS = 120.0
-_ACTING = frozenset({*OPERATORS, *GANG_SCHEDULERS})
-"""Components without which running jobs are on their own."""
 _MOST_SHOWN = 10
 
 
@@ -116,7 +112,7 @@ class _Run:
         if lasting := [*requirements.lasting_namespaces(self.cluster, self.plan.going)]:
             raise InvalidInput(lasting)
         parts = {item.component for item in self.plan.going}
-        if self.settings.uninstall.running_jobs == "refuse" and parts & _ACTING:
+        if self.settings.uninstall.running_jobs == "refuse" and parts & ACTING:
             jobs = running_jobs(self.cluster)
             if running := requirements.running(jobs, self.survey.pods):
                 raise InvalidInput(running)

@@ -69,17 +69,22 @@ def test_a_declared_object_is_looked_for_where_the_api_server_has_it(
 
 GUARDED = Ref("v1", "Namespace", "", "kubeflow")
 PLAIN = Ref("v1", "ConfigMap", "kubeflow", "old")
+OPERATOR = Ref("apps/v1", "Deployment", "kubeflow", "training-operator")
 
 
 class Stand:
     """A run with two stale objects, whose namespace is in use or not."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, used: bool, **variables: Any) -> None:
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, *, used: bool, jobs: tuple[Ref, ...] = (), **variables: Any
+    ) -> None:
         self.removed: list[Ref] = []
         self.outcomes: list[ObjectOutcome] = []
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
-        items = tuple(Stale(ref, {"metadata": {"uid": ref.name}}, "training-operator", "1") for ref in (GUARDED, PLAIN))
+        refs = (GUARDED, PLAIN, OPERATOR) if jobs else (GUARDED, PLAIN)
+        items = tuple(Stale(ref, {"metadata": {"uid": ref.name}}, "training-operator", "1") for ref in refs)
+        monkeypatch.setattr(handling, "running_jobs", lambda _: jobs)
         held = {GUARDED: InUse("it still has 1 object: Deployment training-operator", "delete it")} if used else {}
         monkeypatch.setattr(handling, "find_stale", lambda *_, **__: Survey(items, frozenset(), {}))
         monkeypatch.setattr(handling, "read_inventory", lambda _: {})
@@ -141,3 +146,19 @@ def test_only_an_object_in_which_nothing_lives_is_offered_for_removal(
     assert stand.removed == []
     offered = [warning for warning in stand.warnings if "kubeflow_prune_named" in warning.todo]
     assert bool(offered) is not used
+
+
+def test_an_operator_that_left_the_inventory_stays_while_jobs_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = (Ref("kubeflow.org/v1", "TFJob", "team", "mnist"),)
+    stand = Stand(monkeypatch, used=False, jobs=jobs, kubeflow_prune=True, kubeflow_components=["local-path"])
+    assert stand.removed == []
+    (problem,) = stand.problems
+    assert str(jobs[0]) in problem.found
+    assert "uninstall_components: [training-operator]" in problem.todo
+
+
+def test_a_workload_of_an_operator_that_stays_is_removed_whatever_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = (Ref("kubeflow.org/v1", "TFJob", "team", "mnist"),)
+    stand = Stand(monkeypatch, used=False, jobs=jobs, kubeflow_prune=True, kubeflow_components=["training-operator"])
+    assert OPERATOR in stand.removed
+    assert stand.problems == []
