@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from kubeflow_volcano.cluster.admission.webhooks import Webhook
 from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import NotServed
 from kubeflow_volcano.cluster.mesh import (
     INJECTION,
     PROXY,
@@ -19,7 +20,7 @@ from kubeflow_volcano.cluster.mesh import (
     opts_out,
     selector_of,
 )
-from kubeflow_volcano.cluster.objects import Object, Ref, has_ended
+from kubeflow_volcano.cluster.objects import Object, Ref, has_ended, mappings_in
 from kubeflow_volcano.text import counted, few
 from kubeflow_volcano.validators.core.check import check
 from kubeflow_volcano.validators.core.facts import Fact, Facts
@@ -50,6 +51,8 @@ _ISTIO, _NEEDED_BY = "istio", "istio-crds"
 _GATEWAY = ("kubeflow", "kubeflow-gateway")
 SIGN_IN = frozenset({"oidc-authservice", "oauth2-proxy"})
 """Components whose policies guard each pod that `_GATEWAY` selects."""
+_DASHBOARD = "centraldashboard.kubeflow"
+"""Service that every release's route `centraldashboard` leads to, which others may move to another Gateway."""
 _OPEN = "so that requests reach the dashboard without a login."
 
 
@@ -69,11 +72,44 @@ MESH = Fact[Mesh](
 """How the mesh selects pods; Istio's defaults where nothing of its configuration is in the cluster."""
 
 
+def _announcing(cluster: Cluster, facts: Facts) -> frozenset[tuple[str, str]]:
+    if _NEEDED_BY not in facts.expectations.components:
+        return frozenset()
+    try:
+        routes = cluster.list(GATEWAYS.api_version, "VirtualService").items
+    except NotServed:
+        return frozenset()
+    return frozenset(name for item in routes for name in _gateways_of(item))
+
+
+def _gateways_of(route: Object) -> Iterator[tuple[str, str]]:
+    """Namespace and name of the Gateways of a route to the dashboard; one without a namespace is in the route's."""
+    own, spec = route["metadata"]["namespace"], route.get("spec") or {}
+    hosts = {str(item["host"]) for item in mappings_in(spec) if "host" in item}
+    full = {host if "." in host else f"{host}.{own}" for host in hosts}
+    if not any(f"{host}.".startswith(f"{_DASHBOARD}.") for host in full):
+        return
+    for name in spec.get("gateways") or ():
+        namespace, _, rest = str(name).rpartition("/")
+        if rest != "mesh":
+            yield namespace or own, rest
+
+
+ANNOUNCING = Fact[frozenset[tuple[str, str]]](
+    "gateways of the dashboard",
+    _announcing,
+    frozenset(),
+    needs=(Rule("list", "networking.istio.io", "virtualservices"),),
+    enriches=True,
+)
+"""Namespace and name of the Gateways that routes to the dashboard name."""
+
+
 @check(
     "E10",
     "policies-select-pods",
     severity=Severity.BLOCKER,
-    reads=(*_KINDS, *_WORKLOADS.values(), PODS, NAMESPACES, MESH),
+    reads=(*_KINDS, *_WORKLOADS.values(), PODS, NAMESPACES, MESH, ANNOUNCING),
     component=_NEEDED_BY,
 )
 def policies_select_pods(facts: Facts) -> Outcome:
@@ -81,7 +117,8 @@ def policies_select_pods(facts: Facts) -> Outcome:
 
     A policy that selects no pod protects nothing: a gateway with the label that kubeflow-gateway selects, and without
     the one that the policies of the sign-in select, serves the dashboard without a login. Selectors are read by Istio's
-    rules: those in the mesh's root namespace and those of Gateways choose pods of all namespaces. Give the pods of the
+    rules: those in the mesh's root namespace and those of Gateways choose pods of all namespaces. Gateways that other
+    routes to the dashboard name count, too. Give the pods of the
     gateway the labels (docs/existing-clusters.md), or install the component of a missing policy again.
     """
     if _NEEDED_BY not in facts.expectations.components:
@@ -113,28 +150,34 @@ def _of_policy(
 ) -> Iterator[Issue]:
     """What is wrong with a policy that must guard the pods `serving`."""
     selector = selector_of(obj)
-    if not selector:
-        return  # all pods of its scope, or targets by name
-    labels = ", ".join(f"{key}={value}" for key, value in selector.items())
+    spec = obj.get("spec") or {}
+    if spec.get("targetRef") or spec.get("targetRefs") or not (selector or serving):
+        return  # targets by name; or all pods of its scope, and none that it has to guard
+    labels = ", ".join(f"{key}={value}" for key, value in selector.items()) or "any"
     selected = {pod for pod, own in _labelled(facts).items() if is_selected(obj, pod.namespace, own, mesh)}
-    if not selected:
+    if not selected and selector:
         refuses = obj["kind"] != "AuthorizationPolicy" or obj["spec"].get("action", "ALLOW") != "ALLOW"
         status = Status.FAIL if refuses else Status.WARN
         text = f"{ref} selects no pod: none has {labels}{f', {_OPEN}' if serving else '.'}"
         todo = f"give the pods that it is for the labels {labels}, or install its component again."
         yield Issue("E10", status, ref, "SelectsNothing", text, todo)
     elif open_ := [str(pod) for pod in serving if pod not in selected]:
-        text = f"{ref} does not select {few(open_, 3)}, which the Gateway {'/'.join(_GATEWAY)} selects, {_OPEN}"
+        text = f"{ref} does not select {few(open_, 3)}, which serve the dashboard, {_OPEN}"
         todo = f"give these pods the labels {labels}, or take the label that the Gateway selects off them."
+        if not selector:
+            todo = f"create it in the root namespace of the mesh, {mesh.root}, or install its component again."
         yield Issue("E10", Status.FAIL, ref, "GatewayUnguarded", text, todo)
 
 
 def _serving(facts: Facts, mesh: Mesh) -> dict[Ref, Mapping[str, str]]:
-    """Pods and workloads that serve what Kubeflow's Gateway announces."""
-    gateway = facts.get(GATEWAYS, *_GATEWAY)
-    if gateway is None or not selector_of(gateway):
-        return {}
-    return {pod: own for pod, own in _labelled(facts).items() if is_selected(gateway, pod.namespace, own, mesh)}
+    """Pods and workloads that serve what Kubeflow's Gateway announces, and those that routes to the dashboard name."""
+    named = [facts.get(GATEWAYS, *name) for name in sorted({_GATEWAY, *facts.known(ANNOUNCING)})]
+    gateways = [item for item in named if item and selector_of(item)]
+    return {
+        pod: own
+        for pod, own in _labelled(facts).items()
+        if any(is_selected(item, pod.namespace, own, mesh) for item in gateways)
+    }
 
 
 @lru_cache(maxsize=4)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from kubeflow_volcano.cluster.mesh import Mesh
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.validators.checks.network.mesh import MESH, policies_select_pods, sidecars_injected
+from kubeflow_volcano.validators.checks.network.mesh import ANNOUNCING, MESH, policies_select_pods, sidecars_injected
 from kubeflow_volcano.validators.core.expectations import Expectations
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.outcome import Outcome, Status
@@ -65,6 +66,39 @@ def test_a_second_gateway_is_open() -> None:
     outcome = asked(gateway(), policy(), proxy("istio-system/gw", BOTH), proxy("edge/gw", HALF))
     assert (outcome.status, outcome.reason) == (Status.FAIL, "GatewayUnguarded")
     assert "Pod edge/gw" in outcome.message
+
+
+@pytest.mark.parametrize(
+    ("host", "gateways", "open_"),
+    [
+        ("centraldashboard.kubeflow.svc.cluster.local", ["edge/public"], True),
+        ("centraldashboard", ["public"], False),
+        ("grafana.kubeflow", ["edge/public"], False),
+        ("centraldashboard.kubeflow", ["mesh"], False),
+    ],
+)
+def test_another_gateway_that_a_route_to_the_dashboard_names_is_guarded_too(
+    host: str,
+    gateways: list[str],
+    open_: bool,  # noqa: FBT001  a row of the table
+) -> None:
+    destination = {"http": [{"route": [{"destination": {"host": host}}]}]}
+    route = {"metadata": {"namespace": "kubeflow"}, "spec": {"gateways": gateways, **destination}}
+    cluster: Any = SimpleNamespace(list=lambda *_: SimpleNamespace(items=(route, {"metadata": {"namespace": "odd"}})))
+    public = obj("Gateway", "edge/public", spec={"selector": {"istio": "public"}})
+    objects = (gateway(), public, policy(), proxy("istio-system/gw", BOTH), proxy("edge/gw", {"istio": "public"}))
+    found = replace(facts(*objects), expectations=EXPECTED)
+    names = ANNOUNCING.fetch(cluster, found)
+    outcome = policies_select_pods(replace(found, found={**found.found, MESH: Mesh(), ANNOUNCING: names}))
+    assert (outcome.reason == "GatewayUnguarded") is open_
+    assert outcome.status is (Status.FAIL if open_ else Status.PASS)
+
+
+def test_a_policy_without_selector_guards_its_namespace_alone_unless_that_is_the_root() -> None:
+    whole = {**policy(), "spec": {"action": "CUSTOM"}}
+    outside = (gateway(), whole, proxy("edge/gw", BOTH))
+    assert asked(*outside).status is Status.PASS
+    assert asked(*outside, mesh=Mesh(root="istio-config")).reason == "GatewayUnguarded"
 
 
 def test_a_sign_in_that_is_gone_is_open() -> None:
