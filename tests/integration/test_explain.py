@@ -283,6 +283,6 @@ def test_the_rules_are_enough_and_a_missing_one_is_told(cluster: Cluster, kubeco
     assert ([item.reason for item in found.findings], found.unread) == (["GangNeverFits"], ()), told
     less = Cluster.connect(_as_user(cluster, kubeconfig, tmp_path, without="nodes"))
     blind = explain(read_situation(less, SPACE, "six-gpus"))
-    assert not blind.blocked
+    assert "GangNeverFits" not in {item.reason for item in blind.findings}  # the scheduler's own word may be there
     assert [item.message for item in blind.unread] == ["you may not list nodes."]
     assert "resources: ['nodes'], verbs: ['list']" in blind.unread[0].todo

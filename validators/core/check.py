@@ -70,10 +70,9 @@ class Check:
 
     @property
     def demanded(self) -> tuple[Rule, ...]:
-        """The rules without which it cannot be judged: those of facts that only add detail are left out."""
-        needed = tuple(item for item in self.everything if not (isinstance(item, Fact) and item.enriches))
+        """The rules without which it cannot be judged."""
         acting = self.probe.needs if isinstance(self.probe, Probe) else ()
-        return tuple(dict.fromkeys((*_rules(needed), *acting, *self.needs)))
+        return tuple(dict.fromkeys((*_rules(self.required), *acting, *self.needs)))
 
     @property
     def rules_with(self) -> tuple[tuple[str, Rule], ...]:
@@ -96,9 +95,17 @@ class Check:
 
     @property
     def everything(self) -> tuple[Read, ...]:
-        """All that has to be read before the check can be evaluated; a fact follows what it reads itself."""
-        of_probe = self.probe.reads if isinstance(self.probe, Probe) else ()
-        return closure((*self.reads, *of_probe))
+        """All that is read before the check is evaluated; a fact follows what it reads itself."""
+        return closure(self._reads)
+
+    @property
+    def required(self) -> tuple[Read, ...]:
+        """What the check cannot be judged without: facts that only add detail are left out, with what they read."""
+        return closure(self._reads, details=False)
+
+    @property
+    def _reads(self) -> tuple[Read, ...]:
+        return (*self.reads, *(self.probe.reads if isinstance(self.probe, Probe) else ()))
 
     @property
     def family(self) -> str:
@@ -110,11 +117,13 @@ class Check:
         return self.judge(facts)
 
 
-def closure(reads: Iterable[Read]) -> tuple[Read, ...]:
-    """These, and what the facts among them read; a fact follows what it reads itself."""
+def closure(reads: Iterable[Read], *, details: bool = True) -> tuple[Read, ...]:
+    """These, and what the facts among them read, before each; without `details` none that only enriches."""
     found: dict[Read, None] = {}
 
     def add(item: Read) -> None:
+        if isinstance(item, Fact) and item.enriches and not details:
+            return
         for read in item.reads if isinstance(item, Fact) else ():
             add(read)
         found.setdefault(item)

@@ -11,7 +11,7 @@ from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.validators.checks.meta.meta import RUN
 from kubeflow_volcano.validators.core.check import Check, natural
 from kubeflow_volcano.validators.core.consequences import REASON, blocked, blocked_by, follow, not_applicable
-from kubeflow_volcano.validators.core.facts import Facts, Probe, Unread
+from kubeflow_volcano.validators.core.facts import Fact, Facts, Probe, Unread
 from kubeflow_volcano.validators.core.outcome import CannotJudgeError, Outcome, Status, errored, skipped
 from kubeflow_volcano.validators.core.results import Result
 from kubeflow_volcano.validators.run.selection import in_order
@@ -153,10 +153,10 @@ def _outcome(check: Check, facts: Facts) -> Outcome:
 
 def _demand(check: Check, facts: Facts) -> None:
     """What could not be read is not good, whether the check came to look at it or not."""
-    for resource in check.resources:
-        facts.demand(resource)
+    for item in check.required:
+        if isinstance(item, Fact):
+            facts.read(item)
+        else:
+            facts.demand(item)
     for rule in check.demanded:
         facts.demand(str(rule))
-    for fact in check.facts:
-        if not fact.enriches:
-            facts.read(fact)
