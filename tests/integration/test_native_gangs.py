@@ -13,8 +13,9 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.rehearsal.lifecycle import down, up
-from kubeflow_volcano.rehearsal.spec import RehearsalSpec
+from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
 from tests.integration.breaking import space
+from tests.pages.manifests import manifests, refusal
 from tests.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(900)]
@@ -135,3 +136,9 @@ def test_a_pod_stays_in_its_group_and_a_group_until_its_pods_are_gone(running: C
     running.delete(Ref.of(pod), uid=pod["metadata"]["uid"])
 
     until(lambda: running.get(Ref.of(group)) is None)
+
+
+@pytest.mark.parametrize("document", [pytest.param(found, id=id_) for id_, found in manifests(of_native_gangs=True)])
+@pytest.mark.usefixtures("running")
+def test_manifests_on_pages_are_admitted_without_unknown_fields(document: Object) -> None:
+    assert refusal(document, ClusterPaths.of(SPEC.name).kubeconfig) == ""
