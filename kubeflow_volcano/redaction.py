@@ -140,7 +140,7 @@ _SECRETS: Sequence[tuple[re.Pattern[str], Replacement]] = (
         re.compile(r"(://(?!\[)[^\s:/@]{0,200}):(?!\d{1,5}(?:[/?#\s]|$))(?:[^\s/?#\"'<>]{1,500}|[^\s@\"'<>]{1,500})@"),
         rf"\1:{HIDDEN}@",
     ),
-    (re.compile(rf"(\bhttps?://){_NOT_YET}[^\s:/?#@\"'<>]{{1,500}}@"), rf"\1{HIDDEN}@"),
+    (re.compile(rf"(\bhttps?://)(?!{re.escape(MASKED)}){_NOT_YET}[^\s:/?#@\"'<>]{{1,500}}@"), rf"\1{HIDDEN}@"),
     # Addresses that are their own credential, as those of buckets (AWS, Azure, Google), and codes of a sign-in.
     (
         re.compile(
