@@ -30,6 +30,8 @@ _ISSUERS = ExtensionPolicy.permit_all().require_present(x509.BasicConstraints, C
 _SERVERS = ExtensionPolicy.permit_all().require_present(x509.SubjectAlternativeName, Criticality.AGNOSTIC, None)
 _CONSTRAINED = "name constraint"
 """In the verifier's text about an issuer whose name constraints exclude the name; Go evaluates them, too."""
+_UNNAMED = "non-empty Issuer"
+"""In its text about a certificate whose issuer has no name, as cert-manager's self-signed ones: Go takes it."""
 _MOST_ISSUERS = 8
 
 
@@ -108,10 +110,17 @@ def _doubted(
     except VerificationError as error:
         text = str(error).removeprefix("validation failed: ").removeprefix("candidates exhausted: ")
         text = text.partition(" (encountered")[0]
+        if _UNNAMED in text and not _is_beyond(served[0]):
+            return None
         if _CONSTRAINED in text:
             return Distrust("NotAuthorized", f"an issuer may not sign for {host}: {text}")
         return Distrust("NotVerified", f"cannot be verified here: {text}", certain=False)
     return None
+
+
+def _is_beyond(certificate: x509.Certificate) -> bool:
+    """Whether it has an extension that must be understood and is not."""
+    return any(item.critical and isinstance(item.value, x509.UnrecognizedExtension) for item in certificate.extensions)
 
 
 def _is_for(leaf: x509.Certificate, host: str) -> bool:
