@@ -25,6 +25,7 @@ from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.outcome import Outcome
 from kubeflow_volcano.validators.core.timing import Timing
 from kubeflow_volcano.validators.run.runner import Options, validate
+from kubeflow_volcano.validators.subjects import simulation as simulation_of_webhooks
 from tests.integration.breaking import made
 from tests.integration.remedies import Broken, foreign
 from tests.integration.test_rehearsal_full import ARCHIVE, HOOKS, play
@@ -157,7 +158,11 @@ def test_the_report_counts_fewer_simulated_pods_and_its_checks_are_of_the_real_t
     assert "ready and stored" in found["B7"].message
 
 
-def test_a_foreign_certificate_is_healed_by_the_remedy_done_literally(cluster: Cluster) -> None:
+def test_a_foreign_certificate_is_healed_by_the_remedy_done_literally(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The stub serves what is in the Secret, so that B3 may judge it as that of a backend.
+    monkeypatch.setattr(simulation_of_webhooks, "_REGISTER", Ref("v1", "ConfigMap", "kube-system", "none"))
     certificates = {
         (item["metadata"]["namespace"], item["metadata"]["name"]): item
         for item in cluster.list("cert-manager.io/v1", "Certificate").items
