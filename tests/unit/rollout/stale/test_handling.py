@@ -121,7 +121,7 @@ class Stand:
         return SimpleNamespace(run=run, outcomes=done, problems=[], kept={})
 
 
-NAMED = {"kubeflow_prune": True, "kubeflow_prune_named": [str(GUARDED)]}
+NAMED: dict[str, Any] = {"kubeflow_prune": True, "kubeflow_prune_named": [str(GUARDED)]}
 
 
 def test_a_named_object_in_which_something_lives_is_refused_and_the_rest_goes(monkeypatch: pytest.MonkeyPatch) -> None:
