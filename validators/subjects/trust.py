@@ -110,8 +110,8 @@ def _doubted(
     except VerificationError as error:
         text = str(error).removeprefix("validation failed: ").removeprefix("candidates exhausted: ")
         text = text.partition(" (encountered")[0]
-        if _UNNAMED in text and not _is_beyond(served[0]):
-            return None
+        if _UNNAMED in text and served[0] in authorities and not _is_beyond(served[0]):
+            return None  # it is its own authority: nothing else is verified of it
         if _CONSTRAINED in text:
             return Distrust("NotAuthorized", f"an issuer may not sign for {host}: {text}")
         return Distrust("NotVerified", f"cannot be verified here: {text}", certain=False)

@@ -57,6 +57,7 @@ def cases() -> list[Case]:
     itself = signer("itself", named(HOST), now=NOW)
     nameless = signer("", named(HOST), now=NOW)
     strange = signer("", named(HOST), UNKNOWN, now=NOW, critical=True)
+    unnamed = signer("", CA, now=NOW, key=RSA_2048)
     bare, no_ca = signer("bare", now=NOW), signer("no", x509.BasicConstraints(ca=False, path_length=None), now=NOW)
     old_middle = ROOT.signs("old middle", CA, now=NOW, days=-1)
     old_root = signer("old", CA, now=NOW, days=-1)
@@ -87,6 +88,7 @@ def cases() -> list[Case]:
         Case("the leaf itself is the caBundle", [itself], [itself], TRUSTED, go=True),
         Case("and it has no name", [nameless], [nameless], TRUSTED, go=True),
         Case("without a name, and beyond us", [strange], [strange], "NotVerified", go=False),
+        Case("SHA-1 of one without a name", [with_sha1(leaf(unnamed), unnamed)], [unnamed], "NotVerified", go=False),
         Case("a leaf without a name", [ROOT.signs("", named(HOST), now=NOW)], [ROOT], TRUSTED, go=True),
         Case("serial number 0, as of cert-controller", [leaf(zero)], [zero], TRUSTED, go=True),
         Case("a leaf with serial number 0", [with_serial(leaf(ROOT), 0, ROOT)], [ROOT], TRUSTED, go=True),
