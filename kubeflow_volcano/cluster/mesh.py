@@ -83,10 +83,16 @@ def _is_istiod(item: Object) -> bool:
     return bool((meta.get("labels") or {}).get("app") == "istiod")
 
 
+def names_targets(obj: Object) -> bool:
+    """Whether it names what it is for, in place of choosing pods by labels."""
+    spec = obj.get("spec") or {}
+    return bool(spec.get("targetRef") or spec.get("targetRefs"))
+
+
 def selector_of(obj: Object) -> Mapping[str, str]:
     """The labels by which it chooses pods; empty where it chooses all of its scope, or names its targets instead."""
     spec = obj.get("spec") or {}
-    if spec.get("targetRef") or spec.get("targetRefs"):
+    if names_targets(obj):
         return {}
     match obj["kind"]:
         case "Gateway":

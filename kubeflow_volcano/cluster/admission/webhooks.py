@@ -105,7 +105,7 @@ def ways_out(text: Mapping[str, Any]) -> Iterator[str]:
         wanted = [*(selector.get("matchLabels") or {})]
         for rule in selector.get("matchExpressions") or ():
             if rule["key"] == _OF_NAME:
-                continue  # each namespace has its own, which nobody changes
+                continue  # each namespace has its own, which the API server writes
             if rule["operator"] == "NotIn" and rule.get("values"):
                 yield f"the label {rule['key']}={rule['values'][0]} on the {what}"
             elif rule["operator"] == "DoesNotExist":

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kubeflow_volcano.catalog.model import Component
-from kubeflow_volcano.cluster.objects import Object, Ref, group_of
+from kubeflow_volcano.cluster.objects import Object, Ref, group_of, mappings_in
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.account.stored import SECRET
 from kubeflow_volcano.rollout.backup.selection import ROLES, STARTING_PODS, is_contributor, is_person
@@ -157,9 +157,7 @@ def _is_way_to_the_node(key: Any, value: Any) -> bool:
 
 def _has(value: Any, wanted: Callable[[Any, Any], bool]) -> bool:
     """Whether a field at any depth is wanted."""
-    if isinstance(value, Mapping):
-        return any(wanted(key, item) or _has(item, wanted) for key, item in value.items())
-    return isinstance(value, list) and any(_has(item, wanted) for item in value)
+    return any(wanted(key, item) for fields in mappings_in(value) for key, item in fields.items())
 
 
 def access_given(objects: Iterable[Object]) -> list[str]:

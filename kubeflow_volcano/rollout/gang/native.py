@@ -8,10 +8,9 @@ on the pod template that its CRD keeps: the API server drops fields that the sch
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from kubeflow_volcano.catalog.gangs import KUBERNETES
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, mappings_in
 from kubeflow_volcano.rollout.gang.wiring import OPERATORS
 
 OF_JOBS = (
@@ -35,10 +34,5 @@ def makers(parts: Mapping[str, Sequence[Object]]) -> Iterator[str]:
 
 
 def _keeps_group(obj: Object) -> bool:
-    return obj["kind"] == "CustomResourceDefinition" and _has(obj["spec"].get("versions"), KUBERNETES.mark[1])
-
-
-def _has(schema: Any, field: str) -> bool:
-    if isinstance(schema, Mapping):
-        return field in schema or any(_has(item, field) for item in schema.values())
-    return isinstance(schema, list) and any(_has(item, field) for item in schema)
+    schemas = mappings_in(obj["spec"].get("versions")) if obj["kind"] == "CustomResourceDefinition" else ()
+    return any(KUBERNETES.mark[1] in item for item in schemas)

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from kubeflow_volcano.cluster.admission.policies import BINDING, POLICY, VERSIONS
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, new_object
 from kubeflow_volcano.cluster.volcano import QUEUE_NAME
 from kubeflow_volcano.rollout.queues.view import DEFAULT_QUEUE
 from kubeflow_volcano.rollout.settings.people.profiles import Profile, queue_of
 
-POLICY = "kubeflow-volcano-queues-of-teams"
+NAME = "kubeflow-volcano-queues-of-teams"
 """Name of the policy and of its binding."""
 
-_APIS = ("admissionregistration.k8s.io/v1", "admissionregistration.k8s.io/v1beta1")
-_KIND = "MutatingAdmissionPolicy"
+_APIS = tuple(version for version in VERSIONS if "alpha" not in version)
 
 
 def policy_api(cluster: Cluster) -> str:
@@ -28,7 +28,7 @@ def policy_api(cluster: Cluster) -> str:
     Raises:
         ApiError: the API server refuses the question.
     """
-    return next((api for api in _APIS if {_KIND, f"{_KIND}Binding"} <= cluster.kinds(api).keys()), "")
+    return next((api for api in _APIS if {POLICY, BINDING} <= cluster.kinds(api).keys()), "")
 
 
 def with_queue_policy(cluster: Cluster, objects: Sequence[Object], profiles: Iterable[Profile]) -> tuple[Object, ...]:
@@ -52,8 +52,8 @@ def _policy(api: str, teams: Sequence[str]) -> Iterable[Object]:
     named = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": teams}
     yield new_object(
         api,
-        _KIND,
         POLICY,
+        NAME,
         spec={
             "failurePolicy": "Ignore",
             "reinvocationPolicy": "Never",
@@ -72,4 +72,4 @@ def _policy(api: str, teams: Sequence[str]) -> Iterable[Object]:
             ],
         },
     )
-    yield new_object(api, f"{_KIND}Binding", POLICY, spec={"policyName": POLICY})
+    yield new_object(api, BINDING, NAME, spec={"policyName": NAME})

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kubeflow_volcano.catalog.served_apis import served_apis
+from kubeflow_volcano.cluster.admission.policies import POLICY, VERSIONS
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.account.first_user import placeholder_account
 from kubeflow_volcano.rollout.account.sign_in import decoded
@@ -26,7 +27,6 @@ from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.settings.volcano import quantities
 from kubeflow_volcano.text import counted
 
-_POLICIES = "admissionregistration.k8s.io/v1", "MutatingAdmissionPolicy"
 _SECRET_KEY = re.compile(r"(?i)pass|secret|token|key")
 
 
@@ -97,7 +97,7 @@ def judge_team_queues(settings: Settings) -> Iterator[Finding]:
     Policies that change objects are served by default since their API is stable; before that, where the feature gate
     is on, which only the roll-out can see.
     """
-    (policies,) = (item for item in served_apis() if item.is_about(*_POLICIES))
+    (policies,) = (item for item in served_apis() if item.is_about(VERSIONS[0], POLICY))
     by_policy = policies.kubernetes.covers(settings.plan.kubernetes)
     for text in queue_advice(settings.profiles, settings.volcano.version, settings.existing, by_policy=by_policy):
         title, found = "Queue of jobs that name none", f"{text}."

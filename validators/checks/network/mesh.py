@@ -17,6 +17,7 @@ from kubeflow_volcano.cluster.mesh import (
     is_injected,
     is_selected,
     mesh_of,
+    names_targets,
     opts_out,
     selector_of,
 )
@@ -150,8 +151,7 @@ def _of_policy(
 ) -> Iterator[Issue]:
     """What is wrong with a policy that must guard the pods `serving`."""
     selector = selector_of(obj)
-    spec = obj.get("spec") or {}
-    if spec.get("targetRef") or spec.get("targetRefs") or not (selector or serving):
+    if names_targets(obj) or not (selector or serving):
         return  # targets by name; or all pods of its scope, and none that it has to guard
     labels = ", ".join(f"{key}={value}" for key, value in selector.items()) or "any"
     selected = {pod for pod, own in _labelled(facts).items() if is_selected(obj, pod.namespace, own, mesh)}

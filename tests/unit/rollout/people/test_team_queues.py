@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.rollout.people.team_queues import POLICY, with_queue_policy
+from kubeflow_volcano.rollout.people.team_queues import NAME, with_queue_policy
 from tests.unit.rollout.settings.people.test_profiles import settings, team
 
 STABLE, BETA = "admissionregistration.k8s.io/v1", "admissionregistration.k8s.io/v1beta1"
@@ -36,12 +36,12 @@ def made(server: Server, *teams: Any) -> list[Any]:
 def test_the_policy_has_the_newest_api_and_names_the_teams_with_a_queue(served: Any, api: str) -> None:
     policy, binding = made(Server(**served), *TEAMS)
     assert [(item["apiVersion"], item["kind"], item["metadata"]["name"]) for item in (policy, binding)] == [
-        (api, kind, POLICY) for kind in KINDS
+        (api, kind, NAME) for kind in KINDS
     ]
     (selector,) = policy["spec"]["matchConstraints"]["namespaceSelector"]["matchExpressions"]
     assert selector["values"] == ["speech", "vision"]
     assert policy["spec"]["failurePolicy"] == "Ignore"
-    assert binding["spec"] == {"policyName": POLICY}
+    assert binding["spec"] == {"policyName": NAME}
 
 
 def test_there_is_none_without_teams_that_have_a_queue_or_without_the_api() -> None:

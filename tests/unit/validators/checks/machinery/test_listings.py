@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -16,7 +15,6 @@ from kubeflow_volcano.validators.checks.machinery.served import kinds_listable
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.outcome import Status
 from kubeflow_volcano.validators.core.rights import Rule
-from kubeflow_volcano.validators.subjects import crds
 from kubeflow_volcano.validators.subjects.crds import LISTINGS, Listings
 from tests.samples.facts import crd, facts
 
@@ -55,12 +53,13 @@ def test_kinds_that_are_listed_pass() -> None:
 
 
 def test_a_kind_of_many_pages_has_the_time_of_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crds, "_LIST_SECONDS", 0.4)
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
 
     class Slow:
         def pages(self, *_kind: Any, deadline: Deadline, **_options: Any) -> Iterator[Listing]:
             for _ in range(4):
-                time.sleep(0.15)
+                now[0] += deadline.seconds * 0.4
                 if deadline.passed:
                     raise ApiError(0, "NoAnswer", "no answer in time")
                 yield Listing((), "1")
