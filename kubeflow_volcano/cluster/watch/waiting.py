@@ -105,10 +105,13 @@ class View:
         if change.type == "RESET":
             known.clear()
         for obj in change.objects:
+            name = obj["metadata"]["name"]
+            # Also what goes before every collection has been listed has existed.
+            self._seen.add(Ref(change.subject.api_version, change.subject.kind, change.subject.namespace, name))
             if change.type == "DELETED":
-                known.pop(obj["metadata"]["name"], None)
+                known.pop(name, None)
             else:
-                known[obj["metadata"]["name"]] = _light(obj)
+                known[name] = _light(obj)
 
     def answers(self) -> dict[Ref, Readiness]:
         """The current readiness of every wanted object."""
@@ -137,7 +140,6 @@ class View:
             if ref in self._seen:
                 return Readiness(State.FAILED, "Vanished", f"{ref} existed and was deleted.")
             return Readiness(State.WAIT, "NotFound", f"{ref} does not exist yet.")
-        self._seen.add(ref)
         answer = assess(obj)
         if answer.state is State.FAILED and ref.kind == "Job":
             return answer

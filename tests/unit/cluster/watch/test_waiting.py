@@ -10,6 +10,7 @@ import pytest
 from kubeflow_volcano.cluster.objects import Ref, new_object
 from kubeflow_volcano.cluster.readiness import State
 from kubeflow_volcano.cluster.watch import waiting
+from kubeflow_volcano.cluster.watch.observer import Change
 from kubeflow_volcano.cluster.watch.waiting import wait_ready
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import silent
@@ -135,6 +136,17 @@ def test_an_object_that_vanishes_is_told(api: Any) -> None:
     serve(api, PODS)
     answer = wait_ready(api.connect(), [REF], Deadline(60), silent)[REF]
     assert (answer.state, answer.reason) == (State.FAILED, "Vanished")
+
+
+def test_an_object_that_goes_before_all_is_listed_has_vanished() -> None:
+    view = waiting.View((REF,))
+    own, *others = sorted(waiting.subjects([REF]), key=lambda subject: subject.kind != REF.kind)
+    view.take(Change(own, "RESET", (web(0),), 0, 0))
+    view.take(Change(own, "DELETED", (web(0),), 0, 0))
+    for subject in others:
+        view.take(Change(subject, "RESET", (), 0, 0))
+    assert view.complete
+    assert view.answer(REF).reason == "Vanished"
 
 
 def test_an_object_that_never_comes_is_waited_for_until_the_deadline(api: Any) -> None:
