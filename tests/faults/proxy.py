@@ -92,6 +92,8 @@ class FaultProxy:
 
     def __init__(self, kubeconfig: Path) -> None:
         self.plan: Plan = lambda _asked: None
+        self.path = ""
+        """Where the server is behind this address."""
         self.clock_seconds = 0.0
         """How far the clock of the server seems to be ahead: answers have the proxy's header Date."""
         self.asked: list[Asked] = []
@@ -167,7 +169,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _ask(self, body: bytes) -> http.client.HTTPResponse:
         kept = {name: value for name, value in self.headers.items() if name.lower() not in {"host", "authorization"}}
         try:
-            self.upstream.request(self.command, self.path, body or None, kept)
+            self.upstream.request(self.command, self.path.removeprefix(self.proxy.path), body or None, kept)
             return self.upstream.getresponse()
         except (OSError, http.client.HTTPException):
             self.upstream.close()
@@ -219,13 +221,19 @@ class _Server6(_Server):
 
 
 @contextlib.contextmanager
-def proxied(kubeconfig: Path, folder: Path, address: str = "127.0.0.1") -> Iterator[tuple[FaultProxy, Cluster]]:
-    """A proxy in front of the server of `kubeconfig`, and a client that goes through it."""
+def served(kubeconfig: Path, address: str = "127.0.0.1") -> Iterator[tuple[FaultProxy, str]]:
+    """A proxy in front of the server of `kubeconfig`, and its URL."""
     proxy = FaultProxy(kubeconfig)
     make = _Server6 if ":" in address else _Server
     host = f"[{address}]" if ":" in address else address
-    server = make((address, 0), type("Handler", (_Handler,), {"proxy": proxy}))
+    with serving.serving(make((address, 0), type("Handler", (_Handler,), {"proxy": proxy}))) as port:
+        yield proxy, f"http://{host}:{port}"
+
+
+@contextlib.contextmanager
+def proxied(kubeconfig: Path, folder: Path, address: str = "127.0.0.1") -> Iterator[tuple[FaultProxy, Cluster]]:
+    """A proxy in front of the server of `kubeconfig`, and a client that goes through it."""
     through = folder / "through-the-proxy.json"
-    with serving.serving(server) as port:
-        through.write_text(json.dumps(serving.kubeconfig(f"http://{host}:{port}", {"token": "none"})))
+    with served(kubeconfig, address) as (proxy, url):
+        through.write_text(json.dumps(serving.kubeconfig(url, {"token": "none"})))
         yield proxy, Cluster.connect(through)
