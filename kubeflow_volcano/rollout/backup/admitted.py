@@ -52,26 +52,33 @@ class Platform:
         return sorted({part for plural in plurals for part in self.crds.get(f"{plural}.{group}", ())})
 
 
+@dataclass(frozen=True, slots=True)
+class Spaces:
+    """Namespaces: of what is in the backup, of profiles (on the cluster, or to be made), and those that others made."""
+
+    saved: frozenset[str]
+    profiles: frozenset[str]
+    foreign: frozenset[str]
+
+
 def refused(
     objects: Iterable[Object],
     titles: Mapping[tuple[str, str], str],
-    spaces: Collection[str],
-    profiles: Collection[str],
+    spaces: Spaces,
     platform: Platform,
     *,
     allow_rights: bool,
 ) -> Iterator[Problem]:
     """The objects that no backup of this inventory has, and those that give more rights than a profile's.
 
-    `titles` are the CRDs that may be in a backup, by group and kind; `spaces` the namespaces of everything in the
-    backup, `profiles` those on the cluster, and those in the backup that can get the namespace of their name.
+    `titles` are the CRDs that may be in a backup, by group and kind.
     """
     strange: dict[str, list[Ref]] = {}
     rights: dict[str, list[Ref]] = {}
     for obj in objects:
-        if why := _not_admitted(obj, titles, spaces, profiles, platform):
+        if why := _not_admitted(obj, titles, spaces, platform):
             strange.setdefault(why, []).append(Ref.of(obj))
-        elif not allow_rights and (why := _gives_rights(obj, profiles, platform)):
+        elif not allow_rights and (why := _gives_rights(obj, spaces, platform)):
             rights.setdefault(why, []).append(Ref.of(obj))
     for why, refs in strange.items():
         yield Problem(
@@ -97,13 +104,7 @@ def _place(ref: Ref) -> str:
     return f"{ref.namespace}/{ref.name}" if ref.namespace else ref.name
 
 
-def _not_admitted(
-    obj: Object,
-    titles: Mapping[tuple[str, str], str],
-    spaces: Collection[str],
-    profiles: Collection[str],
-    platform: Platform,
-) -> str:
+def _not_admitted(obj: Object, titles: Mapping[tuple[str, str], str], spaces: Spaces, platform: Platform) -> str:
     """Why no backup has such an object; empty if one may have it."""
     ref = Ref.of(obj)
     kind = (ref.group, ref.kind)
@@ -112,12 +113,12 @@ def _not_admitted(
         right = ref[2:] == SECRET[2:] and whole and {*(obj.get("data") or {})} <= _SECRET_KEYS
         why = "Secrets other than that of the first user's password"
     elif kind == ("", "Namespace"):
-        right, why = ref.name in spaces, "namespaces in which it has nothing"
+        right, why = ref.name in spaces.saved, "namespaces in which it has nothing"
     elif kind == ("rbac.authorization.k8s.io", "RoleBinding"):
-        right = is_contributor(obj) and ref.namespace in profiles
+        right = is_contributor(obj) and ref.namespace in spaces.profiles
         why = "RoleBindings that give no contributor a role in a profile"
     elif kind == ("kubeflow.org", "Profile"):
-        right = ref.name not in platform.namespaces and ref.name in profiles
+        right = ref.name not in platform.namespaces and ref.name in spaces.profiles
         why = "profiles with the name of a namespace of the platform, or of one that is no profile's"
     elif kind == ("security.istio.io", "AuthorizationPolicy"):
         role = (obj["metadata"].get("annotations") or {}).get("role")
@@ -127,7 +128,7 @@ def _not_admitted(
     return "" if right else why
 
 
-def _gives_rights(obj: Object, profiles: Collection[str], platform: Platform) -> str:
+def _gives_rights(obj: Object, spaces: Spaces, platform: Platform) -> str:
     """With whose rights an object acts, if these are more than a profile's; empty if not."""
     ref = Ref.of(obj)
     why = ""
@@ -139,15 +140,24 @@ def _gives_rights(obj: Object, profiles: Collection[str], platform: Platform) ->
         why = "they start pods in namespaces whose ServiceAccounts have rights of the platform"
     elif ref.namespace in platform.namespaces and ref.group in _TRAFFIC:
         why = "they steer or admit traffic in namespaces of the platform"
-    elif ref.group in STARTING_PODS and ref.namespace not in profiles and _has(obj.get("spec"), _is_account):
-        why = "they start pods as ServiceAccounts of namespaces that are no profile's"
-    elif (ref.group, ref.kind) == ("kubeflow.org", "Profile") and not is_person((obj.get("spec") or {}).get("owner")):
-        why = "profiles whose owner is no person, nor a group of people"
+    elif (ref.group, ref.kind) == ("kubeflow.org", "Profile"):
+        if not is_person((obj.get("spec") or {}).get("owner")):
+            why = "profiles whose owner is no person, nor a group of people"
+    elif ref.group in STARTING_PODS and ref.namespace not in spaces.profiles:
+        if _has(obj.get("spec"), _is_account):
+            why = "they start pods as ServiceAccounts of namespaces that are no profile's"
+        elif ref.namespace in spaces.foreign and _has(obj.get("spec"), _is_secret):
+            why = "their pods read Secrets of namespaces that are there and are no profile's"
     return why
 
 
 def _is_account(key: Any, value: Any) -> bool:
     return key in {"serviceAccountName", "serviceAccount"} and isinstance(value, str) and value not in {"", "default"}
+
+
+def _is_secret(key: Any, value: Any) -> bool:
+    """Whether a field of a pod gives its containers a Secret: as a volume, a part of one, or variables."""
+    return key in {"secretName", "secretKeyRef", "secretRef"} or (key == "secret" and isinstance(value, Mapping))
 
 
 def _is_way_to_the_node(key: Any, value: Any) -> bool:

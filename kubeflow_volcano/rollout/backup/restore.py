@@ -22,7 +22,7 @@ from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.ref import group_of
-from kubeflow_volcano.rollout.backup.admitted import Platform, access_given, refused
+from kubeflow_volcano.rollout.backup.admitted import Platform, Spaces, access_given, refused
 from kubeflow_volcano.rollout.backup.choice import Choice
 from kubeflow_volcano.rollout.backup.files import Backup
 from kubeflow_volcano.rollout.backup.selection import has_ended, sendable, stage_of
@@ -209,18 +209,23 @@ def _refused(
         if owned_by(item, FIELD_MANAGER) is not None
     }
     titles = {item.key: item.title for item in served if item.title in ours or item.title in platform.crds}
-    spaces = {obj["metadata"].get("namespace") or "" for obj in backup.objects}
-    profiles = {obj["metadata"]["name"] for obj in backup.objects if obj["kind"] == "Profile"}
+    present = {item["metadata"]["name"]: item for item in cluster.list("v1", "Namespace", brief=True).items}
     # The profile controller takes no namespace without its annotation (Reconcile in profile_controller.go), and a
     # contributor of such a profile would get rights in it all the same.
-    profiles -= {
-        item["metadata"]["name"]
-        for item in cluster.list("v1", "Namespace", brief=True).items
-        if "owner" not in (item["metadata"].get("annotations") or {})
+    profiles = {obj["metadata"]["name"] for obj in backup.objects if obj["kind"] == "Profile"} - {
+        name for name, item in present.items() if "owner" not in (item["metadata"].get("annotations") or {})
     }
     with contextlib.suppress(NotServed):
         profiles |= {item["metadata"]["name"] for item in cluster.list(*_PROFILE, brief=True).items}
-    yield from refused(objects, titles, spaces, profiles, platform, allow_rights=allow_rights)
+    saved = frozenset(obj["metadata"].get("namespace") or "" for obj in backup.objects)
+    others = frozenset(name for name, item in present.items() if not _made_here(item))
+    spaces = Spaces(saved, frozenset(profiles), others)
+    yield from refused(objects, titles, spaces, platform, allow_rights=allow_rights)
+
+
+def _made_here(space: Object) -> bool:
+    """Whether a roll-out or a restoration made or changed a namespace: one that is repeated finds its own."""
+    return any(entry["manager"] == FIELD_MANAGER for entry in space["metadata"].get("managedFields") or ())
 
 
 def _layers(objects: Sequence[Object]) -> Iterator[Sequence[Object]]:

@@ -8,7 +8,7 @@ import pytest
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem
-from kubeflow_volcano.rollout.backup.admitted import Platform, access_given, refused
+from kubeflow_volcano.rollout.backup.admitted import Platform, Spaces, access_given, refused
 from kubeflow_volcano.rollout.settings.settings import parse
 
 SETTINGS = parse({"kubeflow_release": "1.9.1"})
@@ -23,6 +23,8 @@ TITLES = {
     ("metacontroller.k8s.io", "CompositeController"): "compositecontrollers.metacontroller.k8s.io",
     ("dex.coreos.com", "AuthCode"): "authcodes.dex.coreos.com",
 }
+PRESENT = frozenset({"default", "kubeflow", "monitoring", "team-a"})
+KEY = {"valueFrom": {"secretKeyRef": {"name": "admin", "key": "password"}}}
 
 
 def made(api_version: str, kind: str, name: str, space: str = "", /, **rest: Any) -> Object:
@@ -62,8 +64,9 @@ def policy(space: str, role: str | None) -> Object:
 
 
 def problems(*objects: Object, allow: bool = False) -> list[Problem]:
-    spaces = {obj["metadata"].get("namespace", "") for obj in objects}
-    return [*refused(objects, TITLES, spaces, {"team-a", "team-b"}, PLATFORM, allow_rights=allow)]
+    saved = frozenset(obj["metadata"].get("namespace", "") for obj in objects)
+    spaces = Spaces(saved, frozenset({"team-a", "team-b"}), PRESENT)
+    return [*refused(objects, TITLES, spaces, PLATFORM, allow_rights=allow)]
 
 
 ORDINARY = [
@@ -76,6 +79,9 @@ ORDINARY = [
     made("v1", "Namespace", "team-a"),
     made("kubeflow.org/v1", "PyTorchJob", "j", "team-a", spec={"serviceAccountName": "own"}),
     made("kubeflow.org/v1", "PyTorchJob", "j", "lab", spec={"serviceAccountName": "default"}),
+    made("kubeflow.org/v1", "PyTorchJob", "k", "team-a", spec={"env": [KEY]}),
+    made("kubeflow.org/v1", "PyTorchJob", "k", "lab", spec={"env": [KEY]}),
+    made("kubeflow.org/v1", "PyTorchJob", "k", "monitoring", spec={"imagePullSecrets": [{"name": "registry"}]}),
     made("scheduling.volcano.sh/v1beta1", "Queue", "q"),
     policy("team-a", None),
     policy("team-a", "edit"),
@@ -138,6 +144,8 @@ def test_what_no_backup_has_is_refused_whatever_is_allowed(obj: Object) -> None:
         made("metacontroller.k8s.io/v1alpha1", "CompositeController", "eve"),
         made("dex.coreos.com/v1", "AuthCode", "c", "auth"),
         made("kubeflow.org/v1", "PyTorchJob", "eve", "argocd", spec={"a": [{"serviceAccountName": "argocd-server"}]}),
+        made("kubeflow.org/v1", "PyTorchJob", "eve", "monitoring", spec={"env": [KEY]}),
+        made("kubeflow.org/v1", "PyTorchJob", "eve", "default", spec={"sources": [{"secret": {"name": "admin"}}]}),
         profile("team-b", kind="ServiceAccount"),
         profile("team-b", name="system:authenticated", kind="Group"),
         made("kubeflow.org/v1", "Profile", "team-b"),
