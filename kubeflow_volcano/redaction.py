@@ -180,6 +180,16 @@ _SECRETS: Sequence[tuple[re.Pattern[str], Replacement]] = (
         re.compile(rf"(\becho +(?:-n +)?){_NOT_YET}(?:{_QUOTED}|[^\s|\"']+)(?= *\|[^|\n]{{0,200}}--password-stdin)"),
         rf"\1{HIDDEN}",
     ),
+    # Sentences: what is in quotes, or has a digit; `the token is expired` has none, and a Secret has a name. The second
+    # is MySQL's.
+    (
+        re.compile(
+            rf"(?i)(\b(?!secret){_KEY}(?: [\w@.-]{{1,60}}){{0,4}}? (?:is|was)"
+            rf"(?: (?:now|(?:re)?set to|changed to))?:?\s)(?:{_QUOTED}|(?=\S{{0,80}}?\d)[^\s\"',;\[]{{6,}})"
+        ),
+        rf"\1{HIDDEN}",
+    ),
+    (re.compile(rf"(?i)(\bpassword is generated for \S{{1,200}}: ){_WORD}"), rf"\1{HIDDEN}"),
     # Lines of Redis and of .netrc, and elements of XML.
     (re.compile(rf"(\b(?:requirepass|masterauth|login\s+\S{{1,200}}\s+password)[ \t]+){_WORD}"), rf"\1{HIDDEN}"),
     (re.compile(rf"(?i)(<[\w.:-]{{0,100}}?{_KEY}>){_NOT_YET}[^<\s][^<]*+"), rf"\1{HIDDEN}"),
