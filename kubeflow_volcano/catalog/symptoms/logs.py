@@ -27,8 +27,8 @@ _LAST_WORD = re.compile(
 )
 _TROUBLE = re.compile(
     r"error|fail|fatal|panic|denied|refused|unable|cannot|can't|could ?n[o']t|invalid|no such|not (?:found|permitted|"
-    r"supported|exist|running|allowed|enough)|exception|must |kill|abort|corrupt|time(?:d )?out|exceed|missing|"
-    r"unsupported|unknown|exec format|no space|too many|unexpected|already|forbidden|unauthorized|warn|expired|"
+    r"supported|exist|running|allowed|enough)|exception|must |kill|abort|corrupt|time[sd]? ?out|duplicate|exceed|"
+    r"missing|unsupported|unknown|exec format|no space|too many|unexpected|already|forbidden|unauthorized|warn|expired|"
     r"mismatch|crash",
     re.IGNORECASE,
 )
