@@ -15,13 +15,16 @@ from kubeflow_volcano.validators.explain.manifest.rules.references import SERVED
 from kubeflow_volcano.validators.explain.manifest.schemas import SCHEMAS
 from kubeflow_volcano.validators.explain.manifest.surroundings import surroundings
 from kubeflow_volcano.validators.explain.model import Finding
+from kubeflow_volcano.validators.explain.placement.dynamic_resources import TEMPLATES
 from kubeflow_volcano.validators.explain.reading.queries import KINDS_READ
+from kubeflow_volcano.validators.reading.devices import CLAIMS, CLASSES
 
 _RESOURCES = (
     *("limitranges", "namespaces", "podgroups.scheduling.volcano.sh", "podgroups.scheduling.x-k8s.io"),
-    *("priorityclasses.scheduling.k8s.io", "queues.scheduling.volcano.sh", JOBSETS),
+    *("priorityclasses.scheduling.k8s.io", "queues.scheduling.volcano.sh", JOBSETS, CLAIMS, CLASSES, TEMPLATES),
 )
 _SERVED = {
+    "resource.k8s.io/v1": {"DeviceClass", "ResourceClaim", "ResourceClaimTemplate"},
     "scheduling.k8s.io/v1beta1": {"PodGroup"},
     "v1": {"Pod", "Namespace", "LimitRange"},
     "apps/v1": {"Deployment"},

@@ -20,6 +20,7 @@ from kubeflow_volcano.validators.explain.manifest import rendering as manifest_r
 from kubeflow_volcano.validators.explain.manifest.fixing import fix, joined
 from kubeflow_volcano.validators.explain.manifest.judging import judge
 from kubeflow_volcano.validators.explain.manifest.model import Judgement, Manifest
+from kubeflow_volcano.validators.explain.manifest.rules.devices import CEL
 from kubeflow_volcano.validators.explain.manifest.surroundings import surroundings
 from kubeflow_volcano.validators.explain.reading.situation import read_situation
 from kubeflow_volcano.validators.explain.rendering import document, render
@@ -154,7 +155,8 @@ def _cluster(parsed: argparse.Namespace) -> tuple[Cluster | None, str]:
 def _exit(judgement: Judgement, parsed: argparse.Namespace) -> Exit:
     if judgement.blocked:
         return Exit.CHECK_FAILED
-    if any(item.reason != _OFFLINE or not parsed.offline for item in judgement.unread):
+    unread = [item for item in judgement.unread if item.reason != CEL]
+    if any(item.reason != _OFFLINE or not parsed.offline for item in unread):
         return Exit.INCOMPLETE
     return Exit.WARNINGS if parsed.strict and judgement.warned else Exit.OK
 

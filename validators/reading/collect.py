@@ -26,6 +26,7 @@ from kubeflow_volcano.validators.core.outcome import CannotJudgeError
 from kubeflow_volcano.validators.core.resources import NAMESPACES, NODES, PODS, RESOURCES, Resource
 from kubeflow_volcano.validators.core.rights import VOLCANO_HOME, Rule
 from kubeflow_volcano.validators.core.timing import Timing
+from kubeflow_volcano.validators.reading.devices import DEVICES
 from kubeflow_volcano.validators.reading.permissions import as_yaml, missing_for_reading
 from kubeflow_volcano.validators.reading.stability import Watch
 from kubeflow_volcano.validators.reading.trimming import trim_of
@@ -34,8 +35,8 @@ from kubeflow_volcano.validators.subjects.pods import WINDOW, Window
 from kubeflow_volcano.validators.subjects.simulation import SIMULATED_WEBHOOKS
 
 _PARALLEL = 6
-# Who the cluster is and what of it is simulated stands in every report.
-_ALWAYS = (NAMESPACES, NODES, SIMULATED_WEBHOOKS)
+# Who the cluster is, what of it is simulated and which devices it has stands in every report.
+_ALWAYS = (NAMESPACES, NODES, SIMULATED_WEBHOOKS, DEVICES)
 _SETTLE_TRIES = 5
 
 

@@ -17,6 +17,7 @@ from kubeflow_volcano.validators.core.expectations import Expectations
 from kubeflow_volcano.validators.core.facts import Evidence, Fact, Probe, Read, Unread
 from kubeflow_volcano.validators.core.resources import NAMESPACES, NODES, RESOURCES
 from kubeflow_volcano.validators.core.rights import HOMES, VOLCANO_HOME, Rule
+from kubeflow_volcano.validators.reading.devices import DEVICES
 
 CLUSTER_SCOPED = frozenset(
     {
@@ -50,7 +51,7 @@ _AT_ONCE = 8
 _ONLY_FOR_OWN_NAMESPACE = frozenset({"leases", "namespaces", "resourcequotas", "serviceaccounts"})
 _UNASKED = frozenset({HOMES, VOLCANO_HOME, APPLIED_OBJECTS.namespace})
 """Where a right is needed in namespaces that need not be there; the refusal itself says what is missing."""
-_ALWAYS = (NAMESPACES.listing, NODES.listing)
+_ALWAYS = (NAMESPACES.listing, NODES.listing, *DEVICES.needs)
 _VOLCANOS_DOMAIN = "volcano.sh"
 
 

@@ -1,16 +1,19 @@
-"""GPUs and other accelerators of nodes: how many of each kind pods can get, and how many they have requested."""
+"""GPUs and other accelerators: how many of each kind pods can get, and how many they have requested or are given."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object, has_ended
 from kubeflow_volcano.cluster.pods.quantities import amounts, pod_requests
+from kubeflow_volcano.text import few
 from kubeflow_volcano.validators.core.safe import text
+from kubeflow_volcano.validators.explain.placement.dynamic_resources import device_class, devices_in, in_use
+from kubeflow_volcano.validators.reading.devices import CLAIMS, CLASSES, SLICES
 
 # Extended resources of the device plugins of NVIDIA (gpu, mig-1g.5gb), AMD, Intel (gpu.intel.com/i915), Huawei
 # (Ascend910, npu), Hygon (dcu), Cambricon (mlu), Google (tpu) and Habana (gaudi).
@@ -40,6 +43,29 @@ def of_node(node: Object, pods: Iterable[Object] | None) -> list[dict[str, Any]]
         }
         for name in sorted({*allocatable, *requested})
         if _NAME.search(name) and (allocatable.get(name) or requested[name])
+    ]
+
+
+def of_drivers(objects: Mapping[str, tuple[Object, ...]], simulated: Collection[str]) -> list[dict[str, Any]]:
+    """A row for each driver of devices that ResourceClaims give to pods; its model are the DeviceClasses of the driver.
+
+    Which of a driver's devices are of which class, CEL expressions decide, so that they are counted by driver.
+    """
+    nodes = devices_in(objects.get(SLICES, ())).nodes
+    has = Counter(driver for driver, _, _ in nodes)
+    given = Counter(driver for driver, _, _ in in_use(objects.get(CLAIMS, ())))
+    where = {driver: {node for device, node in nodes.items() if device[0] == driver and node} for driver in has}
+    classes = [(str(item["metadata"]["name"]), device_class(item).driver) for item in objects.get(CLASSES, ())]
+    return [
+        {
+            "resource": text(f"devices of {driver}"),
+            "model": text(few(sorted(name for name, of in classes if of == driver)) if classes else ""),
+            "nodes": len(where[driver]),
+            "simulated": len(where[driver].intersection(simulated)),
+            "allocatable": has[driver],
+            "requested": given[driver],
+        }
+        for driver in sorted(has)
     ]
 
 

@@ -12,7 +12,8 @@ from kubeflow_volcano.cluster.readiness import State, assess, assess_pod
 from kubeflow_volcano.validators.checks.reach.planned_images import as_planned, planned_of
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.safe import text
-from kubeflow_volcano.validators.report.accelerators import of_node, totals
+from kubeflow_volcano.validators.reading.devices import DEVICES
+from kubeflow_volcano.validators.report.accelerators import of_drivers, of_node, totals
 from kubeflow_volcano.validators.subjects.storage_classes import is_default
 
 _MOST_NODES, _MOST_CLAIMS, _MOST_IMAGES, _MOST_DIGESTS = 200, 200, 300, 3
@@ -38,7 +39,9 @@ def snapshot(facts: Facts | None) -> Mapping[str, Any]:
     }
     return {
         **{key: found and found[0] for key, found in rows.items()},
-        "accelerators": None if nodes is None else totals(nodes),
+        "accelerators": None
+        if nodes is None or facts is None
+        else [*totals(nodes), *of_drivers(facts.known(DEVICES), facts.simulated_nodes)],
         "unplaced": None if pods is None else _by_namespace((pod for pod in pods if not _node_of(pod)), unwell_pods),
         "left_out": {key: found[1] if found else 0 for key, found in rows.items()},
     }

@@ -19,6 +19,7 @@ FILES = Fact[tuple[Object, ...]]("files", lambda _cluster, _facts: (), ())
 """Every object of the files."""
 REQUESTS = Fact[tuple[tuple[str, str], ...]]("requests", lambda _cluster, _facts: (), ())
 """What a person lets containers request that request nothing, by resource."""
+_NAMESPACED = frozenset({"LimitRange", "PersistentVolumeClaim", "PodGroup", "ResourceClaim", "ResourceClaimTemplate"})
 Place = tuple[str, int, Path]
 """File, document and path of a manifest."""
 
@@ -44,10 +45,10 @@ class Manifest:
 
     @property
     def ref(self) -> Ref:
-        """Its reference; what has pods or is a PodGroup is in a namespace, whether it names one or not."""
+        """Its reference; what has pods, or is named by them, is in a namespace, whether it names one or not."""
         meta = self.obj["metadata"]
         name = str(meta.get("name") or f"{meta['generateName']}…")
-        inside = meta.get("namespace") or (self.space if self.templates or self.kind == "PodGroup" else "")
+        inside = meta.get("namespace") or (self.space if self.templates or self.kind in _NAMESPACED else "")
         return Ref(str(self.obj["apiVersion"]), self.kind, inside, name)
 
     @property

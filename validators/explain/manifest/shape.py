@@ -33,8 +33,9 @@ def _list(item: Any) -> dict[str, Any]:
     return {"type": ["array", "null"], "items": item}
 
 
+_NAMED = _list({**_some(name=_TEXT), "type": "object"})
 _CONTAINER = {
-    **_some(name=_TEXT, image=_TEXT, resources=_some(requests=_AMOUNTS, limits=_AMOUNTS)),
+    **_some(name=_TEXT, image=_TEXT, resources=_some(requests=_AMOUNTS, limits=_AMOUNTS, claims=_NAMED)),
     "type": "object",
 }
 _POD = _some(
@@ -43,6 +44,7 @@ _POD = _some(
     schedulerName=_TEXT,
     priorityClassName=_TEXT,
     overhead=_AMOUNTS,
+    resourceClaims=_NAMED,
     resources=_some(requests=_AMOUNTS, limits=_AMOUNTS),
 )
 _META = _some(name=_TEXT, namespace=_TEXT, labels=_TEXTS, annotations=_TEXTS)

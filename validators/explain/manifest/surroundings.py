@@ -20,15 +20,21 @@ from kubeflow_volcano.validators.explain.kinds import JOBSETS
 from kubeflow_volcano.validators.explain.manifest.dry_runs import dry_runs
 from kubeflow_volcano.validators.explain.manifest.model import FILES, REQUESTS, Manifest
 from kubeflow_volcano.validators.explain.manifest.rules.admission import OBJECTS, PODS
+from kubeflow_volcano.validators.explain.manifest.rules.devices import KINDS, names_devices
 from kubeflow_volcano.validators.explain.manifest.rules.references import CLAIMS, SERVED
 from kubeflow_volcano.validators.explain.manifest.schemas import SCHEMAS, Schemas, fetch
-from kubeflow_volcano.validators.explain.reading.queries import KINDS_READ, Query, list_objects, refusal
+from kubeflow_volcano.validators.explain.placement.dynamic_resources import API, TEMPLATES
+from kubeflow_volcano.validators.explain.reading.queries import KINDS_READ, Query, list_objects, newest_served, refusal
 from kubeflow_volcano.validators.explain.scheduling.volcano import PODGROUPS, QUEUES
+from kubeflow_volcano.validators.reading.devices import CLAIMS as DEVICE_CLAIMS
+from kubeflow_volcano.validators.reading.devices import CLASSES, GROUP, VERSIONS
 
 _T = TypeVar("_T")
 _CLUSTER_WIDE = (QUEUES, PRIORITY_CLASSES)
 _OF_NAMESPACE = (CLAIMS, LIMIT_RANGES, PODGROUPS, SCHEDULER_PLUGINS.podgroups, KUBERNETES.podgroups)
 _NAMESPACES = "namespaces"
+_ALPHA = tuple(f"{GROUP}/{version}" for version in ("v1alpha3", "v1alpha2"))
+"""Versions of ResourceClaims of Kubernetes 1.26 to 1.31, behind a feature gate."""
 
 
 def surroundings(
@@ -45,12 +51,14 @@ def surroundings(
         "whether the namespace injects sidecars or sets requests, was judged by the files alone.",
         "name a cluster with --kubeconfig or --context.",
     )
-    resources = (_NAMESPACES, *_CLUSTER_WIDE, *_OF_NAMESPACE)
+    of_devices = (TEMPLATES, DEVICE_CLAIMS, CLASSES)
+    resources = (_NAMESPACES, *_CLUSTER_WIDE, *_OF_NAMESPACE, *of_devices)
     objects: dict[str, tuple[Object, ...]] = {JOBSETS: (), **{name: _in_files(name, manifests) for name in resources}}
     unread: dict[str, Unread] = {}
     found: dict[Fact[Any], Any] = {
         FILES: tuple(item.obj for item in manifests),
         REQUESTS: tuple((requests or {}).items()),
+        API: without,
         SERVED: without,
         SCHEMAS: without,
         OBJECTS: without,
@@ -62,6 +70,14 @@ def surroundings(
         spaces = sorted({item.space for item in manifests if item.ref.namespace})
         queries = [Query(name) for name in _CLUSTER_WIDE]
         queries += [Query(name, space) for name in _OF_NAMESPACE for space in spaces]
+        if any(map(names_devices, manifests)):
+            version: str | Unread = _tried(lambda: newest_served(cluster, (*VERSIONS, *_ALPHA), "ResourceClaim")[0])
+            found[API] = version = _of_alpha(version) if version in _ALPHA else version
+            if isinstance(version, Unread):
+                unread |= dict.fromkeys(of_devices, version)
+            elif version:
+                queries += [Query(CLASSES, version=version)]
+                queries += [Query(name, space, version=version) for name in of_devices[:2] for space in spaces]
         for query in queries:
             _add(query.resource, list_objects(cluster, query), objects, unread)
         for space in spaces:
@@ -74,12 +90,18 @@ def surroundings(
     return Facts(Expectations(), time.time(), objects=objects, unread=unread, found=found)
 
 
+def _of_alpha(version: str) -> Unread:
+    message = f"the API server serves ResourceClaims in {version} alone, an alpha version: devices were not judged."
+    return Unread("NotJudged", message, "judge against Kubernetes 1.32 or later.")
+
+
 def _in_files(resource: str, manifests: Sequence[Manifest]) -> tuple[Object, ...]:
     """The objects of that kind in the files, in the namespace that they are created in."""
     return tuple(
         {**item.obj, "metadata": {**item.obj["metadata"], **({"namespace": item.space} if item.ref.namespace else {})}}
         for item in manifests
-        if item.ref[:2] == KINDS_READ[resource] and "name" in item.obj["metadata"]
+        if "name" in item.obj["metadata"]
+        and (item.ref[:2] == KINDS_READ[resource] or (item.ref.group == GROUP and KINDS.get(item.kind) == resource))
     )
 
 

@@ -15,8 +15,6 @@ from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.explain.model import Finding, Situation, finding
 from kubeflow_volcano.validators.explain.placement.dynamic_resources import (
     API,
-    CLAIMS,
-    CLASSES,
     TEMPLATES,
     Entry,
     classes_of,
@@ -26,6 +24,7 @@ from kubeflow_volcano.validators.explain.placement.dynamic_resources import (
     template_spec,
 )
 from kubeflow_volcano.validators.explain.placement.pod_sets import pod_sets
+from kubeflow_volcano.validators.reading.devices import CLAIMS, CLASSES
 from kubeflow_volcano.validators.subjects.issues import age
 
 _FAILED = "FailedResourceClaimCreation"

@@ -23,11 +23,10 @@ from kubeflow_volcano.validators.explain.placement.device_claims import (
 )
 from kubeflow_volcano.validators.explain.placement.dynamic_resources import (
     API,
-    CLAIMS,
-    CLASSES,
     Device,
     Slices,
     allocated,
+    by_choice,
     class_of,
     classes_of,
     device_class,
@@ -40,6 +39,7 @@ from kubeflow_volcano.validators.explain.placement.dynamic_resources import (
     taken,
 )
 from kubeflow_volcano.validators.explain.placement.pod_sets import pod_sets
+from kubeflow_volcano.validators.reading.devices import CLAIMS, CLASSES
 
 _COLUMNS = "NODE:.spec.nodeName,DRIVER:.spec.driver,DEVICES:.spec.devices[*].name"
 _COMMANDS = (f"kubectl get resourceslices -o custom-columns={_COLUMNS}", "kubectl get resourceclaims -A")
@@ -227,9 +227,9 @@ def _pending(situation: Situation, pending: Sequence[Object], needs: Sequence[_N
     said = said_of_claims(situation.unplaced)
     names = dict.fromkeys(item.claim for pod in to_place(situation) for item in entries(pod) if item.claim)
     claims = [claim for name in names if (claim := facts.get(CLAIMS, space, name))]
-    by_choice = any(_is_chosen(spec, facts) for spec in pending)
+    chosen = any(by_choice(spec, lambda name: facts.get(CLASSES, "", name)) for spec in pending)
     asked = few([f"{need.each} of class {need.name}" for need in needs]) or "alternatives, or all that match"
-    unknown = ": CEL expressions are not evaluated, so how many devices match is not known here" if by_choice else ""
+    unknown = ": CEL expressions are not evaluated, so how many devices match is not known here" if chosen else ""
     return finding(
         "DeviceClaimsPending",
         f"a scheduler has given the pods' claims no devices yet ({asked} for a pod){unknown}.",
@@ -249,13 +249,3 @@ def _state(claim: Object) -> str:
     if not is_allocated(claim):
         return "pending"
     return f"allocated: {few([' '.join(device) for device in allocated(claim)], 3) or 'no devices'}{_reserved(claim)}"
-
-
-def _is_chosen(spec: Object, facts: Facts) -> bool:
-    """Whether which devices match depends on more than drivers and numbers."""
-    for alternatives in requests(spec):
-        if len(alternatives) != 1 or alternatives[0].get("selectors") or number_of(alternatives[0]) is None:
-            return True
-        if not device_class(facts.get(CLASSES, "", class_of(alternatives[0])) or {}).whole:
-            return True
-    return bool((spec.get("devices") or {}).get("constraints"))

@@ -8,18 +8,15 @@ leaves the devices of that driver, of which perhaps not all match, and any other
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.validators.core.facts import Fact, Facts
+from kubeflow_volcano.validators.reading.devices import CLAIMS, GROUP, SLICES, VERSIONS
 
-GROUP = "resource.k8s.io"
-VERSIONS = tuple(f"{GROUP}/{version}" for version in ("v1", "v1beta2", "v1beta1"))
-"""The newest first. Kubernetes before 1.32 has alpha versions only, with other fields."""
-CLAIMS, TEMPLATES = f"resourceclaims.{GROUP}", f"resourceclaimtemplates.{GROUP}"
-CLASSES, SLICES = f"deviceclasses.{GROUP}", f"resourceslices.{GROUP}"
+TEMPLATES = f"resourceclaimtemplates.{GROUP}"
 EVERY_CLAIM = f"{CLAIMS} of all namespaces"
 """Key of what could not be read where only the claims of the job's namespace are known."""
 API = Fact[str]("API version of devices", lambda _cluster, _facts: "", VERSIONS[0])
@@ -67,8 +64,8 @@ def entries(pod: Object) -> Iterator[Entry]:
 
     An entry for which the status names no claim needs none.
     """
-    made = {item["name"]: item.get("resourceClaimName") for item in _list(pod.get("status"), "resourceClaimStatuses")}
-    for item in _list(pod.get("spec"), "resourceClaims"):
+    made = {item["name"]: item.get("resourceClaimName") for item in listed(pod.get("status"), "resourceClaimStatuses")}
+    for item in listed(pod.get("spec"), "resourceClaims"):
         name, template = str(item.get("name")), str(item.get("resourceClaimTemplateName") or "")
         claim = str(item.get("resourceClaimName") or "")
         if claim or (template and name not in made):
@@ -79,8 +76,8 @@ def entries(pod: Object) -> Iterator[Entry]:
 
 def requests(spec: Object) -> Iterator[tuple[Object, ...]]:
     """What the spec of a claim requests: for each request its alternatives, mostly one."""
-    for item in _list(spec.get("devices"), "requests"):
-        yield tuple(_list(item, "firstAvailable")) or (item.get("exactly") or item,)
+    for item in listed(spec.get("devices"), "requests"):
+        yield tuple(listed(item, "firstAvailable")) or (mapping(item.get("exactly")) or item,)
 
 
 def class_of(request: Object) -> str:
@@ -97,18 +94,18 @@ def number_of(request: Object) -> int | None:
     """How many devices it takes from others; None where that depends on the devices, or an administrator looks on."""
     if request.get("adminAccess") or request.get("allocationMode", "ExactCount") != "ExactCount":
         return None
-    return int(request.get("count") or 1)
+    count = request.get("count") or 1
+    return count if isinstance(count, int) else None
 
 
 def template_spec(template: Object) -> Object:
     """The spec of the claims that are made from it."""
-    found: Object = (template.get("spec") or {}).get("spec") or {}
-    return found
+    return mapping(mapping(template.get("spec")).get("spec"))
 
 
 def device_class(obj: Object) -> Class:
     """What its expressions say of drivers."""
-    expressions = [str((item.get("cel") or {}).get("expression", "")) for item in _list(obj.get("spec"), "selectors")]
+    expressions = [str(mapping(item.get("cel")).get("expression", "")) for item in listed(obj.get("spec"), "selectors")]
     found = [_OF_DRIVER.fullmatch(item.strip()) for item in expressions]
     # An alternative may be of another driver: `a && b || c`, `a && b ? c : d`.
     sure = [item for item in found if item and not re.search(r"\|\||\?", item["more"] or "")]
@@ -122,8 +119,13 @@ def slices(facts: Facts) -> Slices:
     Raises:
         CannotJudgeError: ResourceSlices could not be read.
     """
+    return devices_in(facts.all(SLICES))
+
+
+def devices_in(objects: Iterable[Object]) -> Slices:
+    """The devices of the newest generation of each pool in ResourceSlices."""
     newest: dict[tuple[str, str], int] = {}
-    specs = [item.get("spec") or {} for item in facts.all(SLICES)]
+    specs = [item.get("spec") or {} for item in objects]
     for spec in specs:
         key = _pool(spec)
         newest[key] = max(newest.get(key, 0), _generation(spec))
@@ -131,7 +133,7 @@ def slices(facts: Facts) -> Slices:
     shared: set[Device] = set()
     for spec in specs:
         if _generation(spec) == newest[_pool(spec)]:
-            for item in ({**each, **(each.get("basic") or {})} for each in _list(spec, "devices")):
+            for item in ({**each, **(each.get("basic") or {})} for each in listed(spec, "devices")):
                 device = (*_pool(spec), str(item.get("name")))
                 nodes[device] = str(spec.get("nodeName") or item.get("nodeName") or "")
                 if item.get("allowMultipleAllocations"):
@@ -139,8 +141,18 @@ def slices(facts: Facts) -> Slices:
     return Slices(nodes, frozenset(shared))
 
 
+def by_choice(spec: Object, known: Callable[[str], Object | None]) -> bool:
+    """Whether which devices a claim gets depends on more than drivers and numbers; `known` returns a DeviceClass."""
+    for alternatives in requests(spec):
+        if len(alternatives) != 1 or alternatives[0].get("selectors") or number_of(alternatives[0]) is None:
+            return True
+        if not device_class(known(class_of(alternatives[0])) or {}).whole:
+            return True
+    return bool(listed(spec.get("devices"), "constraints"))
+
+
 def allocated(claim: Object) -> tuple[Device, ...]:
-    """The devices that the claim has; none where it is pending."""
+    """The devices that the claim has, also those that it only looks at; none where it is pending."""
     return tuple(_devices(claim, every=True))
 
 
@@ -175,10 +187,15 @@ def ref_of(kind: str, namespace: str, name: str, facts: Facts) -> Ref:
     return Ref(facts.known(API) or VERSIONS[0], kind, namespace, name)
 
 
-def _devices(claim: Object, *, every: bool) -> Iterator[Device]:
+def in_use(claims: Iterable[Object]) -> frozenset[Device]:
+    """Devices that these claims have, for themselves or together with others."""
+    return frozenset(device for claim in claims for device in _devices(claim, every=False, shared=True))
+
+
+def _devices(claim: Object, *, every: bool, shared: bool = False) -> Iterator[Device]:
     allocation = ((claim.get("status") or {}).get("allocation") or {}).get("devices")
-    for item in _list(allocation, "results"):
-        if every or not (item.get("adminAccess") or item.get("shareID")):
+    for item in listed(allocation, "results"):
+        if every or not (item.get("adminAccess") or (item.get("shareID") and not shared)):
             yield str(item.get("driver")), str(item.get("pool")), str(item.get("device"))
 
 
@@ -190,7 +207,12 @@ def _generation(spec: Object) -> int:
     return int((spec.get("pool") or {}).get("generation") or 0)
 
 
-def _list(holder: Any, field: str) -> list[Object]:
+def listed(holder: Any, field: str) -> list[Object]:
     """The mappings in a list of an object, whatever else a manifest has there."""
-    found = holder.get(field) if isinstance(holder, Mapping) else None
+    found = mapping(holder).get(field)
     return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+
+
+def mapping(value: Any) -> Object:
+    """The value, or an empty mapping where a manifest has something else there."""
+    return value if isinstance(value, dict) else {}

@@ -11,16 +11,9 @@ from kubeflow_volcano.validators.core.facts import Unread
 from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.explain.model import Situation
 from kubeflow_volcano.validators.explain.placement.device_claims import names_claims
-from kubeflow_volcano.validators.explain.placement.dynamic_resources import (
-    API,
-    CLAIMS,
-    CLASSES,
-    EVERY_CLAIM,
-    SLICES,
-    TEMPLATES,
-    VERSIONS,
-)
+from kubeflow_volcano.validators.explain.placement.dynamic_resources import API, EVERY_CLAIM, TEMPLATES
 from kubeflow_volcano.validators.explain.reading.queries import Query, list_objects, newest_served
+from kubeflow_volcano.validators.reading.devices import CLAIMS, CLASSES, SLICES, VERSIONS
 
 _PARALLEL = 4
 

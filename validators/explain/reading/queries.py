@@ -15,15 +15,10 @@ from kubeflow_volcano.validators.core.facts import Unread
 from kubeflow_volcano.validators.core.resources import CLUSTER_RUNTIMES, RESOURCES
 from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.explain.kinds import JOBSETS, RUNTIMES
-from kubeflow_volcano.validators.explain.placement.dynamic_resources import (
-    CLAIMS,
-    CLASSES,
-    SLICES,
-    TEMPLATES,
-    VERSIONS,
-)
+from kubeflow_volcano.validators.explain.placement.dynamic_resources import TEMPLATES
 from kubeflow_volcano.validators.explain.scheduling import kueue
 from kubeflow_volcano.validators.explain.scheduling.attachments import CSI_NODES
+from kubeflow_volcano.validators.reading.devices import CLAIMS, CLASSES, SLICES, VERSIONS
 from kubeflow_volcano.validators.reading.permissions import as_yaml
 from kubeflow_volcano.validators.subjects import webhooks
 

@@ -14,8 +14,9 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.volcano import flags_of_scheduler, scheduler_container
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.explain.model import VOLCANO, Finding, Situation, finding
-from kubeflow_volcano.validators.explain.placement.dynamic_resources import CLAIMS, entries, is_allocated
+from kubeflow_volcano.validators.explain.placement.dynamic_resources import entries, is_allocated
 from kubeflow_volcano.validators.explain.scheduling.volcano import configuration, older
+from kubeflow_volcano.validators.reading.devices import CLAIMS
 from kubeflow_volcano.validators.subjects.gang.scheduler_configuration import version
 
 _ARGUMENT, _GATE = "predicate.DynamicResourceAllocationEnable", "DynamicResourceAllocation"

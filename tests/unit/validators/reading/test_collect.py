@@ -19,6 +19,7 @@ from kubeflow_volcano.validators.core.resources import PODS as POD_KIND
 from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.core.timing import Timing
 from kubeflow_volcano.validators.reading.collect import collect, unread
+from kubeflow_volcano.validators.reading.devices import DEVICES
 from kubeflow_volcano.validators.subjects.pods import WINDOW
 from tests.samples.facts import ref
 
@@ -205,3 +206,21 @@ def test_a_fact_that_meets_another_shape_is_unread_and_the_run_goes_on(server: A
     facts = read(server, some_check(POD_KIND, odd))
     assert isinstance(facts.found[odd], Unread)
     assert facts.found[odd].reason == ODD
+
+
+def test_devices_are_read_where_they_are_served_and_lack_of_rights_is_no_end(server: Any) -> None:
+    assert read(server, LISTED).read(DEVICES) == {}
+    kinds = {"ResourceClaim": "resourceclaims", "DeviceClass": "deviceclasses", "ResourceSlice": "resourceslices"}
+    resources = [{"kind": kind, "name": name, "namespaced": kind == "ResourceClaim"} for kind, name in kinds.items()]
+    root = "/apis/resource.k8s.io/v1beta1"
+    server.on("GET", root, server.reply(body={"resources": resources}))
+    for name in kinds.values():
+        server.on("GET", f"{root}/{name}", listing(server, {"metadata": {"name": name}}))
+    assert {key: items[0]["metadata"]["name"] for key, items in read(server, LISTED).read(DEVICES).items()} == {
+        f"{name}.resource.k8s.io": name for name in kinds.values()
+    }
+    server.on("GET", f"{root}/resourceclaims", server.status(403, "Forbidden", "no"))
+    facts = read(server, LISTED)
+    assert isinstance(facts.found[DEVICES], Unread)
+    assert facts.found[DEVICES].reason == "Forbidden"
+    assert facts.all("pods")

@@ -17,6 +17,7 @@ from kubeflow_volcano.validators.core.facts import Facts, Probe, Read
 from kubeflow_volcano.validators.core.outcome import Outcome, Severity, skipped
 from kubeflow_volcano.validators.core.resources import PODS
 from kubeflow_volcano.validators.core.rights import HOMES, Rule
+from kubeflow_volcano.validators.reading.devices import DEVICES
 from kubeflow_volcano.validators.reading.permissions import (
     allowed,
     as_yaml,
@@ -50,7 +51,7 @@ def where(*checks: Check, probe_namespace: str = "", read_only: bool = False) ->
     """Rules in words by namespace, without those of every run."""
     found = placed(checks, EXPECTED, probe_namespace=probe_namespace, read_only=read_only)
     told = {name: {str(rule) for rule in rules} for name, rules in found.items()}
-    told[""] -= {"list namespaces", "list nodes"}
+    told[""] -= {"list namespaces", "list nodes", *map(str, DEVICES.needs)}
     return {name: rules for name, rules in told.items() if rules}
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.validators.core.expectations import Expectations
 from kubeflow_volcano.validators.core.facts import Unread
+from kubeflow_volcano.validators.reading.devices import CLAIMS, CLASSES, DEVICES, SLICES
 from kubeflow_volcano.validators.report.snapshot import snapshot
 from kubeflow_volcano.validators.report.summary import gpus
 from tests.samples.facts import facts, node, obj, pod, ref
@@ -160,3 +161,37 @@ def test_images_stand_beside_what_is_planned_for_their_containers_and_others_com
         ("example/other:v1", ["docker.io/example/other:v2"], False),
         ("example/image:v1", ["docker.io/example/image:v1"], True),
     ]
+
+
+def test_devices_of_claims_are_counted_by_driver_where_they_were_read() -> None:
+    def slice_of(name: str, node: str, generation: int, *devices: str) -> Object:
+        pool = {"name": name, "generation": generation}
+        where = {"nodeName": node} if node else {"allNodes": True}
+        spec = {"driver": "gpu.example.com", "pool": pool, **where, "devices": [{"name": item} for item in devices]}
+        return {"metadata": {"name": f"{name}-{generation}"}, "spec": spec}
+
+    def result(device: str, **more: Any) -> Object:
+        return {"driver": "gpu.example.com", "pool": "a", "device": device, **more}
+
+    def claim(*results: Object) -> Object:
+        return {"metadata": {"name": "c"}, "status": {"allocation": {"devices": {"results": list(results)}}}}
+
+    expression = "device.driver == 'gpu.example.com' && device.attributes['gpu.example.com'].type == 'gpu'"
+    chosen = {"metadata": {"name": "gpu"}, "spec": {"selectors": [{"cel": {"expression": expression}}]}}
+    read = {
+        SLICES: (slice_of("a", "n1", 1, "old"), slice_of("a", "n1", 2, "0", "1", "2"), slice_of("b", "", 1, "0")),
+        CLAIMS: (claim(result("0"), result("1", shareID="x")), claim(result("1", shareID="y")), claim(), {}),
+        CLASSES: (chosen,),
+    }
+    (row,) = snapshot(facts(node("n1", metadata=SIMULATED), known={DEVICES: read}))["accelerators"]
+    assert row == {
+        "resource": "devices of gpu.example.com",
+        "model": "gpu",
+        "nodes": 1,
+        "simulated": 1,
+        "allocatable": 4,
+        "requested": 2,
+    }
+    for found in ({}, Unread("Forbidden", "may not", "grant it")):
+        assert snapshot(facts(node("n1"), known={DEVICES: found}))["accelerators"] == []
+    assert snapshot(facts(node("n1")))["accelerators"] == []

@@ -86,7 +86,7 @@ def namespace(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
 
     Rule: apiserver/pkg/admission/plugin/namespace/lifecycle of Kubernetes, v1.22 to v1.37.
     """
-    if manifest.ref.namespace and not _exists("namespaces", manifest.space, facts):
+    if manifest.ref.namespace and not is_here("namespaces", "", manifest.space, facts):
         yield flaw(
             "NamespaceMissing",
             f"namespace {manifest.space} does not exist.",
@@ -132,7 +132,7 @@ def queue(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
     validateJobCreate of pkg/webhooks/admission/jobs/validate and admission/pods look at its state.
     """
     for name in _queues(manifest, facts):
-        if not _exists(QUEUES, name, facts):
+        if not is_here(QUEUES, "", name, facts):
             known = sorted(item["metadata"]["name"] for item in facts.all(QUEUES))
             yield flaw(
                 "QueueMissing",
@@ -189,7 +189,7 @@ def priority_classes(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
     job = manifest.job(facts)
     of_pods = [str(item.spec.get("priorityClassName") or "") for item in manifest.templates]
     for name in dict.fromkeys((job.priority_class if job else "", *of_pods)):
-        if name and name not in BUILT_IN_CLASSES and not _exists(PRIORITY_CLASSES, name, facts):
+        if name and name not in BUILT_IN_CLASSES and not is_here(PRIORITY_CLASSES, "", name, facts):
             known = sorted(item["metadata"]["name"] for item in facts.all(PRIORITY_CLASSES))
             consequence = "the API server refuses its pods" if name in of_pods else "the job has the default priority"
             yield flaw(
@@ -234,7 +234,7 @@ def claims(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
         if isinstance(claim.get("claimName"), str)
     )
     for name in names:
-        if facts.get(CLAIMS, manifest.space, name) is None:
+        if not is_here(CLAIMS, manifest.space, name, facts):
             yield flaw(
                 "ClaimMissing",
                 f"PersistentVolumeClaim {manifest.space}/{name} does not exist: its pods stay Pending.",
@@ -243,14 +243,15 @@ def claims(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
             )
 
 
-def _exists(resource: str, name: str, facts: Facts) -> bool:
-    """Whether the cluster or the files have it.
+def is_here(resource: str, namespace: str, name: str, facts: Facts) -> bool:
+    """Whether the cluster or the files have it; `namespace` is empty for what is in none.
 
     Raises:
         CannotJudgeError: the files do not, and the cluster could not be read.
     """
-    return bool(_object(resource, name, facts)) or facts.get(resource, "", name) is not None
+    return bool(_object(resource, name, facts, namespace)) or facts.get(resource, namespace, name) is not None
 
 
-def _object(resource: str, name: str, facts: Facts) -> Object:
-    return next((item for item in facts.objects.get(resource, ()) if item["metadata"]["name"] == name), {})
+def _object(resource: str, name: str, facts: Facts, namespace: str = "") -> Object:
+    ids = ((item["metadata"], item) for item in facts.objects.get(resource, ()))
+    return next((item for meta, item in ids if (meta["name"], meta.get("namespace") or "") == (name, namespace)), {})

@@ -10,14 +10,8 @@ import pytest
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.validators.core.facts import Unread
 from kubeflow_volcano.validators.explain.model import Explanation
-from kubeflow_volcano.validators.explain.placement.dynamic_resources import (
-    CLAIMS,
-    EVERY_CLAIM,
-    SLICES,
-    device_class,
-    entries,
-    requests,
-)
+from kubeflow_volcano.validators.explain.placement.dynamic_resources import EVERY_CLAIM, device_class, entries, requests
+from kubeflow_volcano.validators.reading.devices import CLAIMS, SLICES
 from tests.samples.facts import instant
 from tests.samples.jobs import SPACE, configured, event, explained, group, healthy, member, reasons, tfjob
 
