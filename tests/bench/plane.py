@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import Self
 
 from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem, ProblemsError, Unreachable
 from kubeflow_volcano.rehearsal.node import pki
 from tests.bench import daemons
@@ -153,8 +155,10 @@ class Plane:
 
     def _reach(self) -> Cluster:
         for _ in self.tries("the API server to answer"):
-            with contextlib.suppress(Unreachable):
+            with contextlib.suppress(ApiError, Unreachable):
                 cluster = Cluster.connect(self.kubeconfig)
+                # The controller manager ends where this has no good answer within ten seconds.
+                cluster.text("/healthz", {}, Deadline(5), most=100)
                 if cluster.get(Ref("v1", "Namespace", "", "default")):
                     return cluster
         raise AssertionError  # tries ends by an exception

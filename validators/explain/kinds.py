@@ -116,6 +116,7 @@ def _trainer(obj: Object, facts: Facts) -> Job:
     annotations = {
         **((template.get("metadata") or {}).get("annotations") or {}),
         **(spec.get("annotations") or {}),  # Trainer ignores those in the metadata
+        **_patched(spec),
     }
     roles = tuple(_replicated(item, None if jobset else spec) for item in source.get("replicatedJobs") or ())
     classes = (role.template["spec"].get("priorityClassName") for role in roles)
@@ -130,6 +131,15 @@ def _trainer(obj: Object, facts: Facts) -> Job:
         groups=(meta["name"],),
         later=later_jobs(source),
     )
+
+
+def _patched(spec: Object) -> Object:
+    """Annotations that patches of the runtime set (trainingruntime.go of Trainer, v2.2.0), the last one winning."""
+    found: Object = {}
+    for patch in spec.get("runtimePatches") or ():
+        template = (patch.get("trainingRuntimeSpec") or {}).get("template") or {}
+        found |= (template.get("metadata") or {}).get("annotations") or {}
+    return found
 
 
 def _replicated(item: Object, trainjob: Object | None) -> Role:

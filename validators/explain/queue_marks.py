@@ -19,7 +19,10 @@ _MARKS = (QUEUE_NAME, "volcano.sh/queue-name")
 _FIELDS = {
     "batch.volcano.sh": "spec.queue",
     "kubeflow.org": "spec.runPolicy.schedulingPolicy.queue",
-    "trainer.kubeflow.org": f"spec.annotations, as {QUEUE_NAME}",
+    "trainer.kubeflow.org": (
+        f"spec.annotations, as {QUEUE_NAME} (since Trainer 2.2 in "
+        "spec.runtimePatches[].trainingRuntimeSpec.template.metadata.annotations)"
+    ),
 }
 
 

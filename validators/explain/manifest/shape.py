@@ -88,6 +88,7 @@ _TRAINJOB = {
         "runtimeRef": {"type": "object", "required": ["name"], "properties": {"name": _TEXT, "kind": _TEXT}},
         "trainer": _some(image=_TEXT, numNodes=_COUNT),
         "annotations": _TEXTS,
+        "runtimePatches": _list({**_some(trainingRuntimeSpec=_some(template=_some(metadata=_META))), "type": "object"}),
     },
 }
 _LIMIT = {**_some(type=_TEXT, default=_AMOUNTS, defaultRequest=_AMOUNTS), "type": "object"}

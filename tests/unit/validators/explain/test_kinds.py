@@ -74,6 +74,8 @@ def test_a_train_job_is_what_its_runtime_and_its_own_numbers_say() -> None:
     assert job.queue == "of-runtime"
     named = {"scheduling.volcano.sh/queue-name": "own"}
     assert made("TrainJob", spec | {"annotations": named}, queue).queue == "own"
+    patch = {"manager": "me", "trainingRuntimeSpec": {"template": {"metadata": {"annotations": named}}}}
+    assert made("TrainJob", spec | {"runtimePatches": [patch]}, queue).queue == "own"
     # Trainer reads its spec; what its metadata say goes no further.
     assert made("TrainJob", spec, queue, annotations=named).queue == "of-runtime"
 
