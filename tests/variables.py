@@ -208,7 +208,9 @@ def _specification(role: Role, definitions: Mapping[str, Any]) -> Iterator[str]:
         if elements := variable.elements(definitions):
             yield f"        elements: {elements}"
         if variable.choices:
-            yield f"        choices: {_json(list(variable.choices))}"
+            line = f"        choices: {_json(list(variable.choices))}"
+            lines = ["        choices:", *(f"          - {choice}" for choice in variable.choices)]
+            yield from [line] if len(line) <= FOLDED_FROM else lines
         if variable.secret:
             yield "        no_log: true"
     for entry_name, entry in role.entries.items():

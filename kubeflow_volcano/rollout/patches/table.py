@@ -112,7 +112,7 @@ def _runtimes(objects: Sequence[Object], settings: Settings) -> None:
 
 
 def _scheduling(objects: list[Object], settings: Settings) -> None:
-    configure_scheduling(objects, settings.scheduling)
+    configure_scheduling(objects, settings.scheduling, settings.volcano.version)
 
 
 def _pod_webhooks(objects: Sequence[Object], settings: Settings) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 import yaml
 
+from kubeflow_volcano.catalog.evictions.presets import UPSTREAM, with_preset
 from kubeflow_volcano.cluster.admission.webhooks import WEBHOOK_KINDS
 from kubeflow_volcano.cluster.objects import Object, new_object
 from kubeflow_volcano.foreign import read_yaml
@@ -35,14 +36,16 @@ _SCHEDULER = "volcano-scheduler"
 _QUEUE = "scheduling.volcano.sh/v1beta1"
 
 
-def configure_scheduling(objects: list[Object], asked: SchedulingSettings) -> None:
+def configure_scheduling(objects: list[Object], asked: SchedulingSettings, version: str = "") -> None:
     """Write the configuration into Volcano's ConfigMap, set flags, and append the queues and priority classes.
+
+    `version` is Volcano's, of which presets depend; empty is taken for a new one.
 
     Raises:
         InvalidInput: the objects lack the ConfigMap with the scheduler's configuration, or the scheduler.
     """
-    if asked.actions or asked.tiers:
-        _configure(objects, asked)
+    if asked.actions or asked.tiers or asked.preset != UPSTREAM:
+        _configure(objects, asked, version)
     if asked.flags:
         _tune(objects, asked.flags)
     objects.extend(_priority_class(item) for item in asked.priority_classes)
@@ -63,10 +66,10 @@ def scope_pod_webhooks(objects: Iterable[Object], asked: PodWebhookSettings) -> 
             hook["namespaceSelector"] = {**selector, "matchLabels": labels}
 
 
-def _configure(objects: Iterable[Object], asked: SchedulingSettings) -> None:
+def _configure(objects: Iterable[Object], asked: SchedulingSettings, version: str) -> None:
     for obj in objects:
         if obj["kind"] == "ConfigMap" and CONFIGURATION in (obj.get("data") or {}):
-            parsed = read_yaml(obj["data"][CONFIGURATION])
+            parsed = with_preset(asked.preset, read_yaml(obj["data"][CONFIGURATION]), version)
             if asked.actions:
                 parsed["actions"] = ", ".join(asked.actions)
             if asked.tiers:
@@ -76,7 +79,7 @@ def _configure(objects: Iterable[Object], asked: SchedulingSettings) -> None:
     raise InvalidInput(
         Problem(
             f"manifests of Volcano without a ConfigMap that has {CONFIGURATION}.",
-            "the scheduler's configuration, which volcano_scheduler_actions and volcano_scheduler_tiers change.",
+            "the scheduler's configuration, which volcano_scheduler_preset, _actions and _tiers change.",
             "correct volcano_source.",
         )
     )

@@ -32,6 +32,8 @@ def render(document: Mapping[str, Any], files: Mapping[str, str]) -> str:
     ]
     lines = [head, sums, "", *(f"  {line}" for line in table(rows, right={0})), ""]
     closed = [f"queue {item['queue']}: {queue_words(item)}" for item in document["queues"] if item["state"] != "open"]
+    if preset := document["gang"]["volcano_preset"]:
+        closed.append(f"Volcano's scheduler is configured for {preset}")
     closed += [f"left to others: component {name}, which must be there" for name in document["existing"]]
     closed += [f"left to others: {item['object']} {', '.join(item['paths'])}" for item in document["ceded"]]
     if validation := document["validation"]:

@@ -71,6 +71,7 @@ def _head(document: Document) -> str:
 
 def _gang(gang: Mapping[str, Any]) -> str:
     texts = [f"Volcano {gang['volcano']}"] if gang["volcano"] else []
+    texts += [f"its scheduler configured for {gang['volcano_preset']}"] if gang["volcano_preset"] else []
     texts += [f"version {gang['scheduler_plugins']}"] if gang["scheduler_plugins"] else []
     texts += [f"operator with {_code(argument)}" for argument in gang["operator_arguments"]]
     texts += [f"{counted(len(gang['trainer_runtimes']), 'runtime')} of the Trainer"] if gang["trainer_runtimes"] else []

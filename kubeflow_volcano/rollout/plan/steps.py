@@ -7,6 +7,7 @@ from typing import Any
 
 from kubeflow_volcano.apply.fields.ceded import as_text
 from kubeflow_volcano.apply.normalize import normalize
+from kubeflow_volcano.catalog.evictions.presets import UPSTREAM
 from kubeflow_volcano.catalog.gangs import KUBERNETES, SCHEDULER_PLUGINS, VOLCANO
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.catalog.operator import COMPONENT
@@ -72,9 +73,11 @@ def gang_of(settings: Settings, parts: Mapping[str, Sequence[Object]]) -> dict[s
         if obj["kind"] in RUNTIME_KINDS and "podGroupPolicy" in obj["spec"]
     ]
     asked = settings.gang_scheduler
+    own_volcano = asked == VOLCANO.name and asked not in settings.existing
     return {
         "scheduler": asked,
-        "volcano": settings.volcano.version if asked == VOLCANO.name and asked not in settings.existing else None,
+        "volcano": settings.volcano.version if own_volcano else None,
+        "volcano_preset": preset if own_volcano and (preset := settings.scheduling.preset) != UPSTREAM else None,
         "scheduler_plugins": settings.scheduler_plugins.version if asked == SCHEDULER_PLUGINS.name else None,
         "operator_arguments": arguments,
         "trainer_runtimes": runtimes,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Annotated, Any
 
+from kubeflow_volcano.catalog.evictions.presets import PRESETS, UPSTREAM
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.catalog.operator import era_of
 from kubeflow_volcano.catalog.schedulers import SchedulerWords, words_of
@@ -31,12 +32,13 @@ _AMOUNTS = ("guarantee", "deserved", "capability")
 class SchedulingSettings:
     """What replaces upstream's scheduler configuration, and the queues and priority classes to create.
 
-    An empty part keeps upstream's. `extra_plugins` are of a vendor, and known to no version of Volcano. `flags` are the
-    scheduler's, without dashes.
+    An empty part keeps that of the `preset`, which is one of `PRESETS` or `UPSTREAM`. `extra_plugins` are of a vendor,
+    and known to no version of Volcano. `flags` are the scheduler's, without dashes.
     `drain_seconds` is how long to wait for jobs in queues that are to be deleted. `of_profiles` names queues that only
     profiles declare.
     """
 
+    preset: Annotated[str, Key("volcano_scheduler_preset")] = UPSTREAM
     actions: Annotated[tuple[str, ...], Key("volcano_scheduler_actions")] = ()
     tiers: Annotated[tuple[Mapping[str, Any], ...], Key("volcano_scheduler_tiers")] = ()
     extra_plugins: Annotated[tuple[str, ...], Key("volcano_scheduler_extra_plugins")] = ()
@@ -96,6 +98,7 @@ def validate_scheduling(scheduling: SchedulingSettings, volcano: Component, gang
         actions=words.actions | {*volcano.scheduler_actions},
         plugins=words.plugins | {*volcano.scheduler_plugins, *scheduling.extra_plugins},
     )
+    yield from _validate_preset(scheduling, words, version)
     yield from _validate_actions(scheduling.actions, words, version)
     yield from _validate_tiers(scheduling.tiers, words, version)
     if scheduling.tiers and gang_scheduler == "volcano":
@@ -114,6 +117,25 @@ def validate_scheduling(scheduling: SchedulingSettings, volcano: Component, gang
 def quantities(resources: Mapping[str, Any]) -> dict[str, str]:
     """Quantities of resources as text, as in Kubernetes objects."""
     return {str(name): str(amount) for name, amount in resources.items()}
+
+
+def _validate_preset(scheduling: SchedulingSettings, words: SchedulerWords, version: str) -> Iterator[Problem]:
+    if scheduling.preset == UPSTREAM:
+        return
+    sharing = PRESETS[scheduling.preset].sharing
+    if sharing and words.plugins and sharing not in words.plugins:
+        yield Problem(
+            f"volcano_scheduler_preset is {scheduling.preset}, and Volcano {version} has no plugin {sharing}.",
+            "a preset whose plugins this version of Volcano has.",
+            "choose another preset, or another volcano_version.",
+        )
+    parts = {"volcano_scheduler_actions": scheduling.actions, "volcano_scheduler_tiers": scheduling.tiers}
+    if given := [name for name, value in parts.items() if value]:
+        yield Problem(
+            f"volcano_scheduler_preset is {scheduling.preset}, and {' and '.join(given)} would replace parts of it.",
+            "one of both: a preset is a whole configuration.",
+            f"remove {' and '.join(given)}, or volcano_scheduler_preset.",
+        )
 
 
 def _validate_actions(actions: Sequence[str], words: SchedulerWords, version: str) -> Iterator[Problem]:

@@ -1,23 +1,20 @@
-"""What Volcano's configuration lacks so that it makes room for a gang by evicting pods of others.
+"""What Volcano's configuration lacks so that it makes room for this gang by evicting pods of others.
 
-Rules, of v1.8.0 to v1.15.1: pkg/scheduler/actions/preempt and reclaim (both skip a PodGroup in phase Pending and a job
-that is not starving), JobEnqueueable of the plugins overcommit, proportion and capacity, JobStarving, Preemptable and
-Reclaimable of pkg/scheduler/framework/session_plugins.go (the first tier that names victims decides), preemptableFn of
-the plugins gang and priority. Reclaim asks JobStarving since 1.11.
+Which settings there are is in the catalog (`evictions`); here is which of them matter to a gang and its victims.
 """
 
 from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from decimal import ROUND_UP, Decimal
-from typing import Any
 
+from kubeflow_volcano.catalog.evictions.lacking import Part, Setting, lacking
+from kubeflow_volcano.catalog.evictions.presets import preset_with
 from kubeflow_volcano.cluster.objects import Object, Ref, has_ended
 from kubeflow_volcano.cluster.pods.quantities import total
-from kubeflow_volcano.cluster.volcano import Configuration
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.explain.model import Situation, pod_group_name
 from kubeflow_volcano.validators.explain.placement.filters import refusals
@@ -31,7 +28,6 @@ from kubeflow_volcano.validators.explain.scheduling.volcano import (
     configuration,
     enqueues,
     min_resources,
-    older,
     queue_of,
 )
 from kubeflow_volcano.validators.subjects.gang.scheduler_configuration import version
@@ -39,20 +35,8 @@ from kubeflow_volcano.validators.subjects.gang.scheduler_correction import writt
 
 _ZERO = Decimal(0)
 _NEVER_MARK = "volcano.sh/preemptable"
-_STARVING_SINCE = "1.11.0"
-_PRIORITY_FIRST = "have plugin priority in the first tier"
 _MOST_SPARED, _MOST_NODES = 60, 100
 """Of more pods, and on more nodes that have to be seen together, it is not tried which of them may stay."""
-
-_Plugins = list[dict[str, Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class Lack:
-    """A setting without which nothing is evicted: what to do, and the change of the configuration's document."""
-
-    todo: str
-    change: Callable[[dict[str, Any]], None]
 
 
 def victims(sets: Sequence[PodSet], candidates: Iterable[Object], facts: Facts, needed: int) -> tuple[Object, ...]:
@@ -102,15 +86,16 @@ def _may_go(pod: Object) -> bool:
     return bool(running) and str(marks.get(_NEVER_MARK, "true")).lower() in {"1", "t", "true"}
 
 
-def lacks(action: str, situation: Situation, evicted: Sequence[Object]) -> tuple[Lack, ...]:
+def lacks(action: str, situation: Situation, evicted: Sequence[Object]) -> tuple[Setting, ...]:
     """All that the configuration lacks so that this action evicts these pods for the gang; none where it is unknown."""
     chosen = configuration(situation.facts)
     if chosen is None:
         return ()
-    return tuple(_lacks(action, chosen, situation, evicted))
+    found = lacking(action, chosen.document, version(situation.facts))
+    return tuple(item for setting in found for item in _that_matters(setting, situation, evicted))
 
 
-def command(situation: Situation, found: Iterable[Lack]) -> str:
+def command(situation: Situation, found: Iterable[Setting]) -> str:
     """The command that writes the configuration with all of it; empty where the program has it built in."""
     chosen = configuration(situation.facts)
     if chosen is None or not chosen.key:
@@ -121,51 +106,35 @@ def command(situation: Situation, found: Iterable[Lack]) -> str:
     return written(chosen, document)
 
 
-def _lacks(action: str, chosen: Configuration, about: Situation, evicted: Sequence[Object]) -> Iterator[Lack]:
-    plugins = chosen.plugins
-    if action not in chosen.actions:
-        yield Lack(f"add {action} to the scheduler's actions", lambda document: _add_action(document, action))
-    running = version(about.facts)
-    asks = action == "preempt" or not older(running, _STARVING_SINCE)
-    asked = [name for name in ("gang", "priority") if name in plugins]
-    if asks and not any(_is_on(plugins, name, "enableJobStarving") for name in asked):
-        if asked:
-            text = f"remove enableJobStarving: false of plugin {asked[0]}"
-            yield Lack(text, _switch(asked[0], "enableJobStarving", on=True))
-        elif action != "preempt":  # which needs plugin priority anyhow
-            yield Lack(_PRIORITY_FIRST, _add_priority)
-    yield from _of_admission(plugins, about)
-    if action == "preempt":
-        if not _is_on(plugins, "priority", "enablePreemptable"):
-            yield Lack(_PRIORITY_FIRST, _add_priority)
-        if _is_on(plugins, "gang", "enablePreemptable") and _breaks_gangs(evicted, about.facts):
-            yield Lack(
-                "set enablePreemptable: false on plugin gang, which else protects the pods that gangs need",
-                _switch("gang", "enablePreemptable", on=False),
-            )
-    elif (
-        _is_on(plugins, "gang", "enableReclaimable") and _breaks_gangs(evicted, about.facts) and not _asks_next(chosen)
-    ):
-        yield Lack(
-            "set enableReclaimable: false on plugin gang, which else protects the pods that gangs need",
-            _switch("gang", "enableReclaimable", on=False),
-        )
+def kept_by(action: str, situation: Situation, found: Sequence[Setting]) -> str:
+    """Where these settings are changed, and what keeps them for roll-outs; empty without any."""
+    chosen = configuration(situation.facts)
+    if chosen is None or not found:
+        return ""
+    variables = "volcano_scheduler_actions and volcano_scheduler_tiers"
+    preset = preset_with(action, chosen.document, found)
+    keeps = f"volcano_scheduler_preset: {preset}, or {variables}, keep it" if preset else f"{variables} keep it"
+    return (
+        "The command writes it without comments, and the scheduler reads it again within a minute or two; "
+        f"{keeps} for roll-outs. "
+    )
 
 
-def _of_admission(plugins: Mapping[str, Mapping[str, Any]], about: Situation) -> Iterator[Lack]:
-    """Plugins that keep the PodGroup in phase Pending, where neither action sees it."""
-    if about.phase not in {"", "Pending"} or not enqueues(about.facts) or not min_resources(about.group):
-        return
-    factor = needed_factor(about) if _is_on(plugins, "overcommit", "enableJobEnqueued") else None
-    if factor:
-        text = f"{factor.quantize(Decimal('0.1'), ROUND_UP):f}"
-        yield Lack(
-            f"set enableJobEnqueued: false on plugin overcommit, or its overcommit-factor to {text} or more",
-            _switch("overcommit", "enableJobEnqueued", on=False),
-        )
-    for name in ("proportion", "capacity"):
-        if _is_on(plugins, name, "enableJobEnqueued") and _is_full(about):
-            yield Lack(f"set enableJobEnqueued: false on plugin {name}", _switch(name, "enableJobEnqueued", on=False))
+def _that_matters(setting: Setting, about: Situation, evicted: Sequence[Object]) -> Iterator[Setting]:
+    if setting.part is Part.WHOLE_GANGS:
+        if _breaks_gangs(evicted, about.facts):
+            yield setting
+    elif setting.part is Part.OVERCOMMIT:
+        if _waits_for_admission(about) and (factor := needed_factor(about)):
+            text = f"{factor.quantize(Decimal('0.1'), ROUND_UP):f}"
+            yield replace(setting, todo=f"{setting.todo}, or its overcommit-factor to {text} or more")
+    elif setting.part is not Part.SHARE or (_waits_for_admission(about) and _is_full(about)):
+        yield setting
+
+
+def _waits_for_admission(about: Situation) -> bool:
+    """Whether plugins keep the PodGroup in phase Pending, where neither action sees it."""
+    return about.phase in {"", "Pending"} and enqueues(about.facts) and bool(min_resources(about.group))
 
 
 def _is_full(about: Situation) -> bool:
@@ -200,47 +169,3 @@ def group_of(pod: Object) -> tuple[str, str]:
 def group_key(group: Object) -> tuple[str, str]:
     """Namespace and name of a PodGroup, as `group_of` has them."""
     return group["metadata"]["namespace"], group["metadata"]["name"]
-
-
-def _asks_next(chosen: Configuration) -> bool:
-    """Whether a tier behind that of gang has a plugin that names victims by shares."""
-    tiers = [{item.get("name") for item in tier.get("plugins") or ()} for tier in chosen.document.get("tiers") or ()]
-    first = next((number for number, names in enumerate(tiers) if "gang" in names), len(tiers))
-    on = {name for name in ("proportion", "capacity") if _is_on(chosen.plugins, name, "enableReclaimable")}
-    return any(on & names for names in tiers[first + 1 :])
-
-
-def _is_on(plugins: Mapping[str, Mapping[str, Any]], name: str, switch: str) -> bool:
-    return name in plugins and plugins[name].get(switch) is not False
-
-
-def _add_action(document: dict[str, Any], action: str) -> None:
-    actions = [name for item in document["actions"].split(",") if (name := item.strip())]
-    actions.insert(actions.index("backfill") if "backfill" in actions else len(actions), action)
-    document["actions"] = ", ".join(actions)
-
-
-def _switch(plugin: str, switch: str, *, on: bool) -> Callable[[dict[str, Any]], None]:
-    """Sets a switch of a plugin, or removes it, as all are on where nothing is said."""
-
-    def change(document: dict[str, Any]) -> None:
-        for item in _plugins(document):
-            if item.get("name") == plugin:
-                item.pop(switch, None)
-                if not on:
-                    item[switch] = False
-
-    return change
-
-
-def _add_priority(document: dict[str, Any]) -> None:
-    known = [item for item in _plugins(document) if item.get("name") == "priority"]
-    for item in known:
-        item.pop("enablePreemptable", None)
-    if not known:
-        tiers = document["tiers"] = document.get("tiers") or [{}]
-        tiers[0]["plugins"] = [{"name": "priority"}, *(tiers[0].get("plugins") or ())]
-
-
-def _plugins(document: dict[str, Any]) -> _Plugins:
-    return [item for tier in document.get("tiers") or () for item in tier.get("plugins") or ()]

@@ -13,7 +13,14 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.text import counted
 from kubeflow_volcano.validators.explain.model import Finding, Situation, finding
 from kubeflow_volcano.validators.explain.placement.pod_sets import pod_sets
-from kubeflow_volcano.validators.explain.scheduling.eviction import command, group_key, group_of, lacks, victims
+from kubeflow_volcano.validators.explain.scheduling.eviction import (
+    command,
+    group_key,
+    group_of,
+    kept_by,
+    lacks,
+    victims,
+)
 from kubeflow_volcano.validators.explain.scheduling.volcano import PODGROUPS, configuration, queue_of
 
 _CLASSES = "priorityclasses.scheduling.k8s.io"
@@ -23,11 +30,6 @@ _PLACES = {
     "batch.volcano.sh": "spec.priorityClassName of the job",
     "kubeflow.org": "spec.runPolicy.schedulingPolicy.priorityClass",
 }
-WHERE = (
-    "The command writes it without comments, and the scheduler reads it again within a minute or two; "
-    "volcano_scheduler_actions and volcano_scheduler_tiers keep it for roll-outs."
-)
-"""Where settings of the scheduler are changed."""
 
 
 def preemption(situation: Situation) -> Iterator[Finding]:
@@ -61,7 +63,7 @@ def preemption(situation: Situation) -> Iterator[Finding]:
         f"the gang, of priority {wanted}, would fit if {counted(len(gone), 'pod')} of lower priority in its queue were "
         f"preempted. Volcano's scheduler preempts none, for lack of {counted(len(steps), 'setting')}.",
         needed="all settings of preemption, for jobs that preempt others of their queue.",
-        todo=f"{'; '.join(steps)}. {f'{WHERE} ' if settings else ''}Or wait until other jobs end.",
+        todo=f"{'; '.join(steps)}. {kept_by('preempt', situation, settings)}Or wait until other jobs end.",
         objects=[Ref.of(pod) for pod in gone[:_MOST_PODS]],
         changes=[change] if change else [],
         blocks=False,

@@ -15,8 +15,14 @@ from kubeflow_volcano.cluster.pods.quantities import Amounts, amounts, pod_reque
 from kubeflow_volcano.validators.explain.model import Finding, Situation, finding
 from kubeflow_volcano.validators.explain.placement.nodes import nodes_with_pods
 from kubeflow_volcano.validators.explain.placement.pod_sets import PodSet, pod_sets
-from kubeflow_volcano.validators.explain.scheduling.eviction import command, group_key, group_of, lacks, victims
-from kubeflow_volcano.validators.explain.scheduling.preemption import WHERE
+from kubeflow_volcano.validators.explain.scheduling.eviction import (
+    command,
+    group_key,
+    group_of,
+    kept_by,
+    lacks,
+    victims,
+)
 from kubeflow_volcano.validators.explain.scheduling.shares import Share, allocatable, divide, share_of, share_of_each
 from kubeflow_volcano.validators.explain.scheduling.volcano import (
     PODGROUPS,
@@ -81,7 +87,8 @@ def reclaim(situation: Situation) -> Iterator[Finding]:
         f"the gang fits into the share of its queue, which others hold: {numbers}. "
         "Volcano takes nothing back as it is configured.",
         needed="all settings of reclaim, for queues that take back what they deserve.",
-        todo=f"{'; '.join(steps)}. {f'{WHERE} ' if settings else ''}Or wait until pods of the other queues end.",
+        todo=f"{'; '.join(steps)}. {kept_by('reclaim', situation, settings)}"
+        "Or wait until pods of the other queues end.",
         objects=[queue_ref(name) for name in (situation.queue, *holders)],
         commands=[f"kubectl get {QUEUES} -o wide"],
         changes=changes,

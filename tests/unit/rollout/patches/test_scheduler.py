@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
+from kubeflow_volcano.catalog.evictions.lacking import actions_of
+from kubeflow_volcano.catalog.evictions.presets import PRESETS, with_preset
 from kubeflow_volcano.catalog.read import load_component, load_release
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput
@@ -57,6 +59,35 @@ def test_actions_and_tiers_take_the_place_of_upstream_s_and_the_rest_stays() -> 
     again = [found]
     configure_scheduling(again, SchedulingSettings(actions=("enqueue", "allocate", "preempt"), tiers=TIERS))
     assert yaml.safe_load(again[0]["data"][CONFIGURATION]) == parsed
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_preset_is_written_into_the_manifest_and_stays_the_same(preset: str) -> None:
+    objects = put(preset=preset)
+    (found,) = objects
+    parsed = yaml.safe_load(found["data"][CONFIGURATION])
+    assert parsed == with_preset(preset, yaml.safe_load(UPSTREAM), "")
+    assert {*PRESETS[preset].actions} <= {*actions_of(parsed)}
+    assert parsed["metrics"] == {"type": "none"}
+    configure_scheduling(objects, SchedulingSettings(preset=preset))
+    assert yaml.safe_load(found["data"][CONFIGURATION]) == parsed
+
+
+@pytest.mark.parametrize(
+    ("version", "asked", "words"),
+    [
+        ("1.10.0", {"actions": ("enqueue", "allocate")}, ("preemption", "volcano_scheduler_actions")),
+        ("1.10.0", {"tiers": TIERS}, ("preemption", "volcano_scheduler_tiers")),
+        ("1.8.2", {"preset": "reclaim-by-deserved"}, ("reclaim-by-deserved", "1.8.2", "capacity")),
+    ],
+)
+def test_a_preset_that_is_contradicted_or_of_another_version_is_refused(
+    version: str, asked: dict[str, Any], words: tuple[str, ...]
+) -> None:
+    found = strange(version, **{"preset": "preemption", **asked})
+    assert "\n" not in found
+    assert all(word in found for word in words)
+    assert strange(version, preset="preemption") == ""
 
 
 def test_manifests_without_a_configuration_are_refused_where_one_is_asked_for() -> None:

@@ -37,6 +37,7 @@ def document() -> dict[str, Any]:
         "gang": {
             "scheduler": "none",
             "volcano": None,
+            "volcano_preset": None,
             "scheduler_plugins": None,
             "operator_arguments": [],
             "trainer_runtimes": [],
@@ -71,6 +72,14 @@ def test_components_of_others_are_listed_and_their_version_is_not_known() -> Non
     assert "| cert-manager |" in markdown.render(document())
     assert gang_of(parse({}), {})["volcano"] == parse({}).volcano.version
     assert gang_of(parse({"kubeflow_existing": ["volcano"]}), {})["volcano"] is None
+
+
+def test_a_preset_of_the_scheduler_is_said_where_one_is_chosen() -> None:
+    assert gang_of(parse({}), {})["volcano_preset"] is None
+    gang = gang_of(parse({"volcano_scheduler_preset": "reclaim-by-weight"}), {})
+    assert gang["volcano_preset"] == "reclaim-by-weight"
+    for render in (lambda it: console.render(it, {}), markdown.render):
+        assert "reclaim-by-weight" in render(document() | {"gang": gang})
 
 
 def test_the_fields_left_to_others_are_those_of_the_inventory_that_the_manifests_declare() -> None:

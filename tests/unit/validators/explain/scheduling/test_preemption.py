@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from kubeflow_volcano.catalog.evictions.presets import with_preset
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.validators.explain.model import Explanation, Finding
 from tests.samples.facts import instant
@@ -83,6 +84,7 @@ def test_all_settings_that_preemption_lacks_are_told_at_once_and_written_by_one_
     (item,) = found(busy(1, *around, own=URGENT, phase="Pending"))
     for word in ("add preempt", "plugin overcommit", "overcommit-factor to 1.3", "plugin proportion", "plugin gang"):
         assert word in item.problem.todo
+    assert "volcano_scheduler_preset: preemption," in item.problem.todo
     written = document(item)
     assert written["actions"] == "enqueue, allocate, preempt, backfill"
     assert {name for name, one in switches(written).items() if one.get("enableJobEnqueued") is False} == {
@@ -151,6 +153,7 @@ def test_a_share_by_weight_that_others_hold_is_taken_back_by_reclaim_and_admissi
     assert not item.blocks
     assert [ref.name for ref in item.objects] == ["owed", "rich"]
     written = document(item)
+    assert written == with_preset("reclaim-by-weight", yaml.safe_load(UPSTREAM % "proportion"), "1.10.0")
     assert written["actions"] == "enqueue, allocate, reclaim, backfill"
     assert switches(written)["overcommit"]["enableJobEnqueued"] is False
     assert "enableJobEnqueued" not in switches(written)["proportion"]
