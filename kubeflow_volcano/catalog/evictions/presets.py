@@ -1,6 +1,6 @@
 """Configurations of Volcano's scheduler that evict pods for gangs: all settings that it takes, under one name.
 
-What an installation asks for is compared with what upstream's manifest of that version has; `lacking` says what that
+What an installation requests is compared with what upstream's manifest of that version has; `lacking` says what that
 lacks, as it does for a cluster that runs.
 """
 

@@ -49,7 +49,7 @@ def runs_as(spec: Mapping[str, Any], container: Mapping[str, Any], status: Mappi
     """
     shared, own = spec.get("securityContext") or {}, container.get("securityContext") or {}
     merged = {**shared, **{key: value for key, value in own.items() if value is not None}}
-    actual = _actual(status or {}, container["name"])
+    actual = started_as(status or {}, container["name"])
     return RunsAs(
         user=merged.get("runAsUser", actual.get("uid")),
         group=merged.get("runAsGroup", actual.get("gid") if "runAsUser" not in merged else None),
@@ -58,9 +58,13 @@ def runs_as(spec: Mapping[str, Any], container: Mapping[str, Any], status: Mappi
     )
 
 
-def _actual(status: Mapping[str, Any], container: str) -> Mapping[str, int]:
+def started_as(status: Mapping[str, Any], container: str) -> Mapping[str, Any]:
+    """The uid, gid and supplementalGroups of the container's first process; empty where its kubelet reports none.
+
+    Kubelets do since 1.33, and since 1.31 with the feature gate SupplementalGroupsPolicy, if the runtime says it.
+    """
     for item in status.get("containerStatuses") or ():
         if item["name"] == container:
-            user: Mapping[str, int] = (item.get("user") or {}).get("linux") or {}
+            user: Mapping[str, Any] = (item.get("user") or {}).get("linux") or {}
             return user
     return {}

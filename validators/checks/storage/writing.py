@@ -65,6 +65,10 @@ def _tried(evidence: StorageEvidence, facts: Facts) -> Outcome:
     if not evidence.written:
         return skipped("NothingToProbe", left_out or "no pod mounts a claim, and there is not one default class.")
     text = _passed(evidence) + (f" Not tried: {left_out}." if left_out else "")
+    unknown = _of_unknown_user(evidence)
+    if unknown:
+        names = few(list(map(str, unknown)), _MOST_SHOWN, ", ")
+        text += f" Only their images say as whom these run, and root was tried in their place: {names}."
     objects = _objects(evidence.written)
     if any(item.beyond for item in evidence.skipped):
         todo = "validate namespace by namespace to reach the rest."
@@ -81,6 +85,7 @@ def _tried(evidence: StorageEvidence, facts: Facts) -> Outcome:
     observed = {
         "written": [str(item.target) for item in evidence.written],
         "identities": _identities(evidence),
+        "users_unknown": list(map(str, unknown)),
         "left_out": [f"{item.consumer}: {item.reason}" for item in evidence.skipped],
         "pod_security": _levels(evidence.written),
     }
@@ -89,6 +94,12 @@ def _tried(evidence: StorageEvidence, facts: Facts) -> Outcome:
 
 def _identities(evidence: StorageEvidence) -> list[str]:
     return sorted({str(item.target.identity) for item in evidence.written})
+
+
+def _of_unknown_user(evidence: StorageEvidence) -> list[Ref]:
+    """The consumers whose user neither their pod, its kubelet, the catalog nor a roll-out has told."""
+    found = (ref for item in evidence.written if item.target.identity.user is None for ref in item.target.consumers)
+    return list(dict.fromkeys(found))
 
 
 def _untried(evidence: StorageEvidence, facts: Facts) -> list[Claim]:

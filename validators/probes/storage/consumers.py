@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
+from kubeflow_volcano.catalog.images.users import ImageUser, kept_user
 from kubeflow_volcano.catalog.shipped import shipped_claims
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.pods.volumes import directory_of, node_of
+from kubeflow_volcano.directories import cache_directory
 from kubeflow_volcano.validators.core.facts import Facts
-from kubeflow_volcano.validators.core.resources import CLAIMS, PODS, VOLUMES
+from kubeflow_volcano.validators.core.resources import CLAIMS, NODES, PODS, VOLUMES
 from kubeflow_volcano.validators.probes.storage import claims
 from kubeflow_volcano.validators.probes.storage.identities import Identity, of_claim, of_container
 from kubeflow_volcano.validators.probes.storage.writing import Target
@@ -112,7 +114,7 @@ def _consumer(pod: Object) -> Ref:
 
 
 def _identity(item: Mount, facts: Facts) -> Identity | None:
-    """Of the container; where its user is left to the image, the catalog may know it."""
+    """Of the container; where its user is left to the image, the catalog may know it, or an earlier roll-out."""
     identity = of_container(item.pod, item.container)
     if identity and identity.user is not None:
         return identity
@@ -122,7 +124,19 @@ def _identity(item: Mount, facts: Facts) -> Identity | None:
         return replace(
             identity or Identity(), user=known.run_as_user, group=known.run_as_group, fs_group=known.fs_group
         )
-    return identity
+    user = _of_image(item, facts)
+    return of_container(item.pod, item.container, user.numbers) if user else identity
+
+
+def _of_image(item: Mount, facts: Facts) -> ImageUser | None:
+    """What a roll-out from this machine has read of the image that runs, by its digest; without a request."""
+    node = facts.get(NODES, "", item.pod["spec"].get("nodeName", "")) or {}
+    architecture = node.get("status", {}).get("nodeInfo", {}).get("architecture", "")
+    for status in item.pod.get("status", {}).get("containerStatuses") or ():
+        if status["name"] == item.container["name"] and architecture:
+            digest = status.get("imageID", "").rpartition("@")[2]
+            return kept_user(cache_directory(), digest, [architecture]) if digest else None
+    return None
 
 
 def _fresh(item: Mount, facts: Facts) -> Target | Skipped | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kubeflow_volcano.catalog.model import Claim
 from kubeflow_volcano.cluster.objects import Object
-from kubeflow_volcano.cluster.pods.volumes import runs_as
+from kubeflow_volcano.cluster.pods.volumes import runs_as, started_as
 from kubeflow_volcano.experiment.spaces import Level
 
 _SECCOMP = {"seccompProfile": {"type": "RuntimeDefault"}}
@@ -93,19 +93,31 @@ class Identity:
         return context
 
 
-def of_container(pod: Object, container: Mapping[str, Any]) -> Identity | None:
-    """As whom a container of a pod writes; None when it must not be root and nothing says which user it is."""
+def of_container(
+    pod: Object, container: Mapping[str, Any], of_image: tuple[int, int | None] | None = None
+) -> Identity | None:
+    """As whom a container of a pod writes; None when it must not be root and nothing says which user it is.
+
+    `of_image` are uid and gid in the image's configuration, which count where neither pod nor kubelet says it.
+    """
     shared, own = pod["spec"].get("securityContext") or {}, container.get("securityContext") or {}
-    user = runs_as(pod["spec"], container, pod.get("status"))
+    status = pod.get("status") or {}
+    user = runs_as(pod["spec"], container, status)
+    if user.user is None and of_image:
+        user = replace(user, user=of_image[0], group=user.group if user.group is not None else of_image[1])
     if user.user is None and user.not_root:
         return None
+    groups = {*(shared.get("supplementalGroups") or ())}
+    if user.user:  # root needs none
+        reported = started_as(status, container["name"]).get("supplementalGroups") or ()
+        groups |= {*reported} - {user.group, user.fs_group}
     capabilities = own.get("capabilities") or {} if not user.user else {}
     return Identity(
         user=user.user,
         group=user.group,
         fs_group=user.fs_group,
         fs_group_change_policy=shared.get("fsGroupChangePolicy", ""),
-        supplemental=tuple(shared.get("supplementalGroups") or ()),
+        supplemental=tuple(sorted(groups)),
         selinux=tuple(sorted((own.get("seLinuxOptions") or shared.get("seLinuxOptions") or {}).items())),
         added=tuple(sorted(capabilities.get("add") or ())),
         dropped=tuple(sorted(capabilities.get("drop") or ())),

@@ -12,10 +12,11 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from kubeflow_volcano.catalog.images.limits import Meaning
 from kubeflow_volcano.catalog.images.names import ImageName
+from kubeflow_volcano.catalog.images.users import ImageUser
 from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.rollout.images.registry.client import Registry
 
@@ -31,13 +32,6 @@ class NotReadError(Exception):
     def __init__(self, why: str, *, of_host: bool = False) -> None:
         super().__init__(why)
         self.of_host = of_host
-
-
-class ImageUser(NamedTuple):
-    """What the configuration names, as it is written there, and the digest of what the image's name stands for."""
-
-    user: str
-    digest: str
 
 
 class Parts(Protocol):

@@ -7,9 +7,7 @@ that, and volumes stay as they are without it.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -18,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kubeflow_volcano.catalog.images.names import ImageName
+from kubeflow_volcano.catalog.images.users import ImageUser, keep_user, kept_at, kept_user
 from kubeflow_volcano.catalog.model import Claim, Component
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.files import write_file
@@ -27,13 +26,7 @@ from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.bundle.contents import IMAGES
 from kubeflow_volcano.rollout.images.registry.access import mirror_registry, own_registry
 from kubeflow_volcano.rollout.images.registry.client import Registry
-from kubeflow_volcano.rollout.images.registry.configuration import (
-    ImageUser,
-    InDirectory,
-    InRegistry,
-    NotReadError,
-    image_user,
-)
+from kubeflow_volcano.rollout.images.registry.configuration import InDirectory, InRegistry, NotReadError, image_user
 from kubeflow_volcano.rollout.images.registry.endpoints import place_of
 from kubeflow_volcano.rollout.images.registry.rate import rate_limit_for
 from kubeflow_volcano.rollout.images.rename.rules import Decision, Rules
@@ -43,10 +36,6 @@ _REQUEST_SECONDS = 5.0
 _RUN_SECONDS = 30.0
 _AGAIN_SECONDS = 600.0
 """A registry that did not answer gets no request again for so long: steps of one run follow each other."""
-_FOLDER = "identities"
-_USER = re.compile(r"(?P<user>[0-9]+)(?::(?P<group>[0-9]+))?(?::.*)?")
-_MOST_ID = 2**31 - 1
-"""Of Kubernetes and Linux."""
 
 
 def with_identities(settings: Settings, progress: Progress) -> Settings:
@@ -108,30 +97,29 @@ class _Asking:
         except NotReadError as error:
             return replace(claim, source=f"the user of {decision.mirrored} could not be read: {error}")
         origin = f"{decision.mirrored}, {found.digest}"
-        match = _USER.fullmatch(found.user or "0")
-        if match is None or int(match["user"]) > _MOST_ID:
+        if found.numbers is None:
             return replace(claim, source=f"{origin} names its user {found.user!r:.80}, whose uid only it can tell")
-        group = claim.run_as_group if claim.run_as_group is not None or not match["group"] else int(match["group"])
-        return replace(claim, run_as_user=int(match["user"]), run_as_group=group, source=f"the image {origin}")
+        user, group = found.numbers
+        group = claim.run_as_group if claim.run_as_group is not None else group
+        return replace(claim, run_as_user=user, run_as_group=group, source=f"the image {origin}")
 
     def _user(self, decision: Decision) -> ImageUser:
         """From the cache, else from the bundle or archive, else from the registry. Raises NotReadError."""
-        asked = decision.mirrored
-        kept = self._kept(asked)
-        if (found := _remembered(kept)) and asked.pinned:
+        asked, cache = decision.mirrored, self._settings.cache_directory
+        architectures = self._settings.plan.architectures
+        # A digest is the same image wherever it is; a tag is one of its registry.
+        name = asked.digest or str(asked)
+        if asked.pinned and (found := kept_user(cache, name, architectures)):
             return found
+        failed = kept_at(cache, " ".join([name, *sorted(architectures)]))
+        _raise_again(failed)
         try:
             found = self._in_directories(decision) or self._in_registry(asked)
         except NotReadError as error:
-            _remember(kept, {"why": str(error), "at": time.time()})
+            _remember(failed, {"why": str(error), "at": time.time()})
             raise
-        _remember(kept, {"user": found.user, "digest": found.digest})
+        keep_user(cache, [name], found, architectures)
         return found
-
-    def _kept(self, asked: ImageName) -> Path:
-        """A digest is the same image wherever it is; a tag is one of its registry."""
-        name = " ".join([asked.digest or str(asked), *sorted(self._settings.plan.architectures)])
-        return self._settings.cache_directory / _FOLDER / f"{hashlib.sha256(name.encode()).hexdigest()}.json"
 
     def _in_directories(self, decision: Decision) -> ImageUser | None:
         own = decision.override or decision.original
@@ -169,17 +157,12 @@ class _Asking:
         return self._clients[kind]
 
 
-def _remembered(kept: Path) -> ImageUser | None:
-    """What an earlier run read; raises NotReadError where nothing answered a moment ago."""
-    try:
+def _raise_again(kept: Path) -> None:
+    """Raises NotReadError where nothing answered a moment ago."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
         content: Any = read_json(kept.read_bytes())
-        if "user" in content:
-            return ImageUser(str(content["user"]), str(content["digest"]))
         if 0 <= time.time() - content["at"] < _AGAIN_SECONDS:
             raise NotReadError(str(content["why"]))
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
-    return None
 
 
 def _remember(kept: Path, content: Mapping[str, Any]) -> None:

@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
+from kubeflow_volcano.catalog.images.users import kept_user
 from kubeflow_volcano.catalog.model import Claim
+from kubeflow_volcano.directories import cache_directory
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rehearsal.inside.registry import Registry
 from kubeflow_volcano.rollout.images.registry.identities import describe, with_identities
@@ -178,6 +180,9 @@ def test_it_is_read_once(started: Started) -> None:
     first = read(host, lines.append)
     assert read(host, lines.append) == first
     assert len(lines) == 1
+    digest = first.source.rpartition(", ")[2]
+    assert kept_user(cache_directory(), digest, ["amd64"]) == ("999", digest)
+    assert kept_user(cache_directory(), digest, ["amd64", "arm64"]) is None
 
 
 def test_nothing_fails_where_nothing_answers_and_it_is_not_asked_again_at_once() -> None:

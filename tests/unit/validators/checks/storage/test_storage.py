@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -274,6 +275,17 @@ def test_consumers_that_can_write_pass_and_the_levels_are_explained() -> None:
     assert outcome.status is Status.PASS
     assert set(outcome.observed["pod_security"]) == {"privileged", "restricted"}
     assert DB in outcome.objects
+
+
+def test_a_consumer_whose_user_only_its_image_knows_is_named_and_no_other() -> None:
+    hidden = replace(HOST, identity=Identity(fs_group=999))
+    outcome = wrote(written(hidden), written(FRESH))
+    assert outcome.status is Status.PASS
+    assert outcome.observed["users_unknown"] == [str(DB)]
+    assert f"root was tried in their place: {DB}" in outcome.message
+    known = wrote(written(), written(replace(FRESH, identity=Identity())))
+    assert known.observed["users_unknown"] == []
+    assert "root was tried" not in known.message
 
 
 def test_a_root_owned_directory_fails_with_owner_mode_and_the_owner_it_needs() -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kubeflow_volcano.catalog.images.users import ImageUser, keep_user
 from kubeflow_volcano.catalog.model import Claim
 from kubeflow_volcano.catalog.shipped import shipped_claims
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.directories import cache_directory
 from kubeflow_volcano.validators.core.expectations import Expectations
 from kubeflow_volcano.validators.probes.storage import claims
 from kubeflow_volcano.validators.probes.storage.consumers import MOST_DIRECTORIES, targets
@@ -135,6 +138,41 @@ def test_the_catalog_knows_whom_an_image_runs_as() -> None:
     bare["spec"]["securityContext"] = {}
     chosen, _ = targets(facts(storage_class(), claim(), bare, node(), expected=Expectations(claims=(known,))))
     assert chosen[0].identity == Identity(user=111, group=112, fs_group=113)
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+
+@pytest.mark.usefixtures("own_cache")
+@pytest.mark.parametrize(
+    ("user", "architecture", "own", "right"),
+    [
+        ("999:998", "amd64", {}, Identity(user=999, group=998, fs_group=5)),
+        ("999:998", "amd64", {"runAsUser": 7}, Identity(user=7, fs_group=5)),
+        ("999", "amd64", {"runAsNonRoot": True}, Identity(user=999, fs_group=5)),
+        ("", "amd64", {}, Identity(user=0, fs_group=5)),
+        ("mysql", "amd64", {}, Identity(fs_group=5)),
+        ("999", "arm64", {}, Identity(fs_group=5)),
+    ],
+    ids=["numbers", "the pod says it", "not root", "root", "a name", "another architecture"],
+)
+def test_the_user_of_the_image_that_runs_is_known_from_a_roll_out(
+    user: str, architecture: str, own: dict[str, Any], right: Identity
+) -> None:
+    digest = f"sha256:{'a' * 64}"
+    keep_user(cache_directory(), ["registry.example/db:1"], ImageUser(user, digest), ["amd64"])
+    status = {"phase": "Running", "containerStatuses": [{"name": "main", "imageID": f"mirror.example/db@{digest}"}]}
+    bare = consumer(status=status)
+    bare["spec"]["securityContext"] = {"fsGroup": 5, **own}
+    place = node()
+    place["status"]["nodeInfo"] = {"architecture": architecture}
+    chosen, _ = targets(facts(storage_class(), claim(), volume(), bare, place))
+    assert {item.identity for item in chosen} == {right}
+    status["containerStatuses"][0]["imageID"] = f"mirror.example/db@sha256:{'b' * 64}"  # type: ignore[index]
+    others, _ = targets(facts(storage_class(), claim(), volume(), bare, place))
+    assert {item.identity.user for item in others if item.consumers} <= {own.get("runAsUser")}
 
 
 def test_an_image_whose_user_is_unknown_is_skipped() -> None:

@@ -45,6 +45,23 @@ def test_whom_a_newer_kubelet_reports_is_known() -> None:
     assert found == Identity(user=101, group=102)
 
 
+def test_groups_that_the_image_gives_a_user_are_its_own_and_root_needs_none() -> None:
+    def status(uid: int) -> Object:
+        user = {"linux": {"uid": uid, "gid": 102, "supplementalGroups": [102, 5, 44, 7]}}
+        return {"containerStatuses": [{"name": "main", "user": user}]}
+
+    found = of_container(pod(status(101), fsGroup=5, supplementalGroups=[7]), container())
+    assert found == Identity(user=101, group=102, fs_group=5, supplemental=(7, 44))
+    assert of_container(pod(status(0), fsGroup=5), container()) == Identity(user=0, group=102, fs_group=5)
+
+
+def test_what_pod_and_kubelet_say_outranks_the_image() -> None:
+    status = {"containerStatuses": [{"name": "main", "user": {"linux": {"uid": 101, "gid": 102}}}]}
+    assert of_container(pod(status), container(), (999, 999)) == Identity(user=101, group=102)
+    assert of_container(pod(runAsGroup=3), container(), (999, 998)) == Identity(user=999, group=3)
+    assert of_container(pod(runAsNonRoot=True), container(), (999, None)) == Identity(user=999)
+
+
 def test_an_image_whose_user_must_not_be_root_is_nobody_we_could_be() -> None:
     assert of_container(pod(runAsNonRoot=True), container()) is None
 
