@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -57,9 +59,12 @@ def cluster_name(worker: str) -> str:
     return f"test-{hashlib.sha256(str(ROOT).encode()).hexdigest()[:6]}-{worker}"
 
 
-def play(name: str, *playbooks: str, state: str = "present", inventory: str = "rehearsal") -> None:
-    """Run playbooks against the rehearsal cluster of that name; other inventories take upstream's files from beside."""
-    variables = [f"rehearsal_cluster_name={name}", f"rehearsal_cluster_state={state}"]
+def play(name: str, *playbooks: str, state: str = "present", inventory: str = "rehearsal", **more: Any) -> None:
+    """Run playbooks against the rehearsal cluster of that name; other inventories take upstream's files from beside.
+
+    `more` are further variables.
+    """
+    variables = [f"rehearsal_cluster_name={name}", f"rehearsal_cluster_state={state}", json.dumps(more)]
     if inventory == "rehearsal":
         variables.append('{"rehearsal_cluster_extras": ["scheduler-plugins"]}')
     done = ansible(

@@ -101,7 +101,7 @@ def test_a_gang_stays_within_a_hypernode_of_the_tier_that_it_allows(stand: Volca
                 lands(stand, namespace, job["metadata"]["name"], "gpu-2", "gpu-4")
                 removed(stand, namespace, job["metadata"]["name"])
             stand.create(namespace, within(1, "rack"))
-            assert at_last(lambda: stand.placed(namespace, "rack"), (2,), QUIET_SECONDS, every=1) == (0,)
+            assert at_last(lambda: stand.placed(namespace, "rack"), [2], QUIET_SECONDS, every=1) == [0]
         lands(stand, namespace, "rack", *RACKS["b"])
 
 
@@ -126,7 +126,7 @@ def test_an_urgent_gang_replaces_as_many_whole_gangs_as_it_needs(stand: Volcano,
         with made(stand.cluster, priority_class(low, 5), priority_class(high, 5000)):
             for name in ("first", "second"):
                 stand.create(namespace, vcjob(name, 2, 2, priorityClassName=low))
-            until(lambda: stand.placed(namespace, "first", "second") == (2, 2))
+            until(lambda: stand.placed(namespace, "first", "second") == [2, 2])
             stand.create(namespace, vcjob("urgent", 2, 2, priorityClassName=high))
 
             assert evicted(stand, namespace, "urgent") == (bool(action), [2, 2 - 2 * bool(action)])
@@ -143,7 +143,7 @@ def test_a_queue_takes_back_what_it_deserves_by_whole_gangs(stand: Volcano, acti
         until(lambda: all(is_open(stand.cluster, name) for name in (rich, owed)))
         for name in ("first", "second"):
             stand.create(namespace, vcjob(name, 2, 2, rich))
-        until(lambda: stand.placed(namespace, "first", "second") == (2, 2))
+        until(lambda: stand.placed(namespace, "first", "second") == [2, 2])
         stand.create(namespace, vcjob("late", 2, 2, owed))
 
         assert evicted(stand, namespace, "late") == (bool(action), [2, 2 - 2 * bool(action)])

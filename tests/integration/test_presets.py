@@ -34,14 +34,14 @@ def test_an_urgent_gang_replaces_a_whole_gang_of_its_queue(stand: Volcano, prese
         low, high = f"{namespace}-low", f"{namespace}-high"
         with made(stand.cluster, priority_class(low, 5), priority_class(high, 5000)):
             stand.create(namespace, vcjob("slow", GPUS, GPUS, priorityClassName=low))
-            until(lambda: stand.placed(namespace, "slow") == (GPUS,))
+            until(lambda: stand.placed(namespace, "slow") == [GPUS])
             stand.create(namespace, vcjob("urgent", GPUS, GPUS, priorityClassName=high))
 
             if preset == UPSTREAM:
-                left = at_last(lambda: stand.placed(namespace, "slow", "urgent"), (0, GPUS), QUIET_SECONDS, every=1)
-                assert left == (GPUS, 0)
+                left = at_last(lambda: stand.placed(namespace, "slow", "urgent"), [0, GPUS], QUIET_SECONDS, every=1)
+                assert left == [GPUS, 0]
             else:
-                until(lambda: stand.placed(namespace, "slow", "urgent") == (0, GPUS), every=1)
+                until(lambda: stand.placed(namespace, "slow", "urgent") == [0, GPUS], every=1)
 
 
 @pytest.mark.parametrize("preset", [UPSTREAM, *of_action("reclaim")])
@@ -54,11 +54,17 @@ def test_a_queue_takes_back_its_share_for_a_whole_gang_and_no_more(stand: Volcan
             stand.cluster.create(queue(name, **share))
         until(lambda: all(is_open(stand.cluster, name) for name in (rich, owed)))
         stand.create(namespace, vcjob("early", GPUS, 1, rich))
-        until(lambda: stand.placed(namespace, "early") == (GPUS,))
+        until(lambda: stand.placed(namespace, "early") == [GPUS])
         stand.create(namespace, vcjob("late", 2, 2, owed))
 
         if preset == UPSTREAM:
-            assert at_last(lambda: stand.placed(namespace, "early", "late"), (2, 2), QUIET_SECONDS, every=1) == (4, 0)
+            assert at_last(lambda: stand.placed(namespace, "early", "late"), [2, 2], QUIET_SECONDS, every=1) == [
+                GPUS,
+                0,
+            ]
         else:
-            until(lambda: stand.placed(namespace, "early", "late") == (2, 2), every=1)
-            assert at_last(lambda: stand.placed(namespace, "early", "late"), (4, 0), QUIET_SECONDS, every=1) == (2, 2)
+            until(lambda: stand.placed(namespace, "early", "late") == [2, 2], every=1)
+            assert at_last(lambda: stand.placed(namespace, "early", "late"), [GPUS, 0], QUIET_SECONDS, every=1) == [
+                2,
+                2,
+            ]

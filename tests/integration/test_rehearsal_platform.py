@@ -39,8 +39,10 @@ pytestmark = pytest.mark.cluster
 GENERATION = os.environ.get("KFV_TEST_GENERATION") or RehearsalSpec().generation
 SPEC = RehearsalSpec(f"t-{uuid.uuid4().hex[:8]}", gpu_nodes=0, generation=GENERATION)
 PATHS = ClusterPaths.of(SPEC.name)
-RELEASES = ("1.6.1",) if GENERATION == "1.22" else ("1.6.1", "1.9.1")  # as far as its kustomize can build them
+RELEASES = {"1.22": ("1.6.1",)}.get(GENERATION, ("1.6.1", "1.9.1"))
+"""As far as its kustomize can build them."""
 OPERATOR_MADE_OF = {"1.22": "1.6.1", "1.30": "1.9.1"}.get(GENERATION)
+"""Later generations make operators of releases that neither is."""
 MYSQL = {"name": "main", "image": "mysql:8.0.29", "ports": [{"containerPort": 10250}]}
 Content = Callable[[Object], bool]
 

@@ -77,9 +77,9 @@ class Volcano:
         kept = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
         return sorted(node for pod in kept if (node := pod["spec"].get("nodeName")))
 
-    def placed(self, namespace: str, *jobs: str) -> tuple[int, ...]:
+    def placed(self, namespace: str, *jobs: str) -> list[int]:
         """How many pods of each job have a node."""
-        return tuple(len(self.nodes(namespace, job)) for job in jobs)
+        return [len(self.nodes(namespace, job)) for job in jobs]
 
 
 @contextmanager

@@ -130,7 +130,8 @@ def _identity(item: Mount, facts: Facts) -> Identity | None:
 
 def _of_image(item: Mount, facts: Facts) -> ImageUser | None:
     """What a roll-out from this machine has read of the image that runs, by its digest; without a request."""
-    node = facts.get(NODES, "", item.pod["spec"].get("nodeName", "")) or {}
+    nodes = {node["metadata"]["name"]: node for node in facts.objects.get(NODES, ())}
+    node = nodes.get(item.pod["spec"].get("nodeName", ""), {})
     architecture = node.get("status", {}).get("nodeInfo", {}).get("architecture", "")
     for status in item.pod.get("status", {}).get("containerStatuses") or ():
         if status["name"] == item.container["name"] and architecture:
