@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from kubeflow_volcano.cluster.objects import Object
 
@@ -45,16 +47,69 @@ def owner_of(obj: Object) -> str:
     return mark_of(obj) or f"field manager {', '.join(managers) or 'unknown'}"
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A field that a field manager has: its path, whose it is, and when that manager wrote last (RFC 3339)."""
+
+    path: tuple[str, ...]
+    manager: str
+    time: str
+
+    @property
+    def field(self) -> str:
+        """The path as people write it; items of a list by what tells them apart."""
+        return "".join(key if key.startswith("[") else f".{key}" for key in self.path).removeprefix(".")
+
+
 def writers_of(obj: Object, *path: str) -> tuple[str, ...]:
-    """The field managers that wrote the field at this path, the last of them last; none where nothing tells.
+    """The field managers that wrote the field at this path, the last of them last; none where nothing tells."""
+    return tuple(dict.fromkeys(item.manager for item in _written(obj) if item.path[: len(path)] == path))
 
-    Rule: FieldsV1 of apimachinery, pkg/apis/meta/v1: a set of paths, each key `f:` and the name of a field.
+
+def written_since(obj: Object) -> tuple[Written, ...]:
+    """Fields of the spec that others than its creator have by now, the latest last: what they changed or added.
+
+    A manager takes a field from another one by giving it another value (apimachinery, util/managedfields, update).
+    Who made the object has an entry of its creation's time, or the first one where it has written since.
     """
-    entries = sorted(obj["metadata"].get("managedFields") or (), key=lambda entry: str(entry.get("time") or ""))
-    return tuple(dict.fromkeys(str(item.get("manager")) for item in entries if _has(item.get("fieldsV1"), path)))
+    entries = tuple(item for item in _written(obj) if item.path[0] == "spec")
+    created = str(obj["metadata"].get("creationTimestamp") or "")
+    times = sorted({item.time for item in _written(obj)})
+    first = created if created in times else next(iter(times), "")
+    creators = {item.manager for item in _written(obj) if item.time == first}
+    own = {item.path for item in entries if item.manager in creators}
+    return tuple(item for item in entries if item.manager not in creators and item.path not in own)
 
 
-def _has(fields: object, path: tuple[str, ...]) -> bool:
-    if not path:
-        return fields is not None
-    return isinstance(fields, Mapping) and f"f:{path[0]}" in fields and _has(fields[f"f:{path[0]}"], path[1:])
+def _written(obj: Object) -> Iterator[Written]:
+    """Every field with its managers, the latest last; a status is its controllers', so it is left out.
+
+    Rule: FieldsV1 of apimachinery, pkg/apis/meta/v1: a set of paths, each key `f:` and the name of a field, or `k:` or
+    `v:` and what tells an item of a list apart; a subresource such as scale has entries of its own.
+    """
+    for entry in sorted(obj["metadata"].get("managedFields") or (), key=lambda item: str(item.get("time") or "")):
+        if entry.get("subresource") != "status":
+            for path in _paths(entry.get("fieldsV1")):
+                yield Written(path, str(entry.get("manager") or "unknown"), str(entry.get("time") or ""))
+
+
+def _paths(fields: object) -> Iterator[tuple[str, ...]]:
+    """The paths of a set of fields to its leaves."""
+    inner = {key: item for key, item in fields.items() if key != "."} if isinstance(fields, Mapping) else {}
+    for key, item in inner.items():
+        kind, _, name = str(key).partition(":")
+        here = name if kind == "f" else f"[{_told_apart(name)}]"
+        yield from ((here, *path) for path in _paths(item)) if _has_more(item) else [(here,)]
+
+
+def _has_more(fields: object) -> bool:
+    return isinstance(fields, Mapping) and bool(fields.keys() - {"."})
+
+
+def _told_apart(text: str) -> str:
+    """The values of the keys of a list's item, such as its name."""
+    try:
+        keys = json.loads(text)
+    except ValueError:
+        return text
+    return ", ".join(str(value) for value in keys.values()) if isinstance(keys, dict) else str(keys)

@@ -87,8 +87,15 @@ def watch_to_end(session: Session, pod: Object, seconds: float) -> End:
     elif phase == "Failed" and not said:
         status = latest["status"]
         reason, failure = status.get("reason") or "Failed", status.get("message") or "the probe pod failed in silence"
+    failure = _with_additions(session, latest, reason, failure)
     node = latest["spec"].get("nodeName", "")
     return End(phase == "Succeeded", node, said, reason, failure, time.monotonic() - started)
+
+
+def _with_additions(session: Session, pod: Object, reason: str, failure: str) -> str:
+    """The text about a pod that failed, with what admission added to it that keeps it from no node, such as limits."""
+    altered = session.altered(pod) if failure and reason != ALTERED else None
+    return f"{failure}; {altered}" if altered and altered.beside else failure
 
 
 def is_progress(change: Change) -> bool:

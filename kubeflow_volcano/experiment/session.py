@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 
 from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
-from kubeflow_volcano.cluster.admission.alterations import Alteration, altered_by, changed
+from kubeflow_volcano.cluster.admission.alterations import Alteration, added, altered_by, changed
 from kubeflow_volcano.cluster.admission.denials import denied_elsewhere
 from kubeflow_volcano.cluster.admission.pod_security import violated
 from kubeflow_volcano.cluster.api.client import Cluster
@@ -107,8 +107,8 @@ class Session:
         self.options = options or Options()
         self._tolerated = tolerated
         self._bounds: dict[str, Bounds] = {}
-        self._altered: dict[str, tuple[str, ...]] = {}
-        """By UID of a pod, what admission changed of it."""
+        self._altered: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+        """By UID of a pod, what admission changed of it, and what it added that keeps it from no node."""
         self._logins: set[str] = set()
         """Namespaces that have the Secret with the logins."""
         self._sharing_logins = threading.Lock()
@@ -268,7 +268,7 @@ class Session:
         try:
             created = self._send(obj, ref, Deadline(seconds))
             self.adopt(created)
-            if ref.kind == "Pod" and (found := changed(obj, created)):
+            if ref.kind == "Pod" and any(found := (changed(obj, created), added(obj, created))):
                 self._altered[created["metadata"]["uid"]] = found
             unsure = False
         except ApiError as error:
@@ -336,8 +336,8 @@ class Session:
 
     def altered(self, pod: Object) -> Alteration | None:
         """What admission changed of a pod of this session, and which webhooks may have; None where nothing."""
-        changes = self._altered.get(pod["metadata"]["uid"])
-        return altered_by(self.cluster, pod, changes) if changes else None
+        found = self._altered.get(pod["metadata"]["uid"])
+        return altered_by(self.cluster, pod, *found) if found else None
 
     def adopt(self, obj: Object) -> None:
         """Record an object that a controller created for a probe, so that `close` waits for its deletion."""

@@ -14,7 +14,7 @@ from kubeflow_volcano.text import few
 from kubeflow_volcano.validators.core.facts import Unread
 from kubeflow_volcano.validators.core.outcome import CannotJudgeError
 from kubeflow_volcano.validators.explain.containers import containers
-from kubeflow_volcano.validators.explain.creation.changes import changes, following
+from kubeflow_volcano.validators.explain.creation.changes import changes, following, rewritten
 from kubeflow_volcano.validators.explain.creation.companions import companions
 from kubeflow_volcano.validators.explain.creation.controllers import controllers
 from kubeflow_volcano.validators.explain.creation.coscheduling import SECOND_SCHEDULER, coscheduling, is_coscheduled
@@ -78,6 +78,7 @@ STAGES: tuple[Callable[[Situation], Iterator[Finding]], ...] = (
     refusals,
     companions,
     changes,
+    rewritten,
     # Does their scheduler run, and may it place them?
     scheduler,
     gates,

@@ -30,22 +30,25 @@ _OF_GANGS = ".volcano.sh"
 class Alteration:
     """Changes in words, and who is called for the pod: configurations of webhooks, and policies; none where unknown.
 
-    `known` says of each of them whose it is and what leaves a pod out, as far as its selectors tell.
+    `known` says of each of them whose it is and what leaves a pod out, as far as its selectors tell. `beside` is what
+    was added that keeps the pod from no node.
     """
 
     changes: tuple[str, ...]
     hooks: tuple[Ref, ...] = ()
     known: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
 
     def explains(self, message: str) -> bool:
         """Whether it may be why a scheduler found no node; more requests are, where it says that something is short."""
-        return "nsufficient" in message or any(not item.startswith(_REQUESTS) for item in self.changes)
+        short = "nsufficient" in message
+        return any(short or not item.startswith(_REQUESTS) for item in self.changes)
 
     def __str__(self) -> str:
         """A sentence part."""
         who = few([str(ref) for ref in self.hooks], 3) or "a webhook, an admission policy or a LimitRange"
         more = f". {'. '.join(self.known)}" if self.known else ""
-        return f"admission gives the pod {'; '.join(self.changes)} ({who}){more}"
+        return f"admission gives the pod {'; '.join((*self.changes, *self.beside))} ({who}){more}"
 
 
 def alteration(cluster: Cluster, pod: Object) -> Alteration | None:
@@ -57,11 +60,11 @@ def alteration(cluster: Cluster, pod: Object) -> Alteration | None:
     return altered_by(cluster, pod, changes) if changes else None
 
 
-def altered_by(cluster: Cluster, pod: Object, changes: tuple[str, ...]) -> Alteration:
+def altered_by(cluster: Cluster, pod: Object, changes: tuple[str, ...], beside: tuple[str, ...] = ()) -> Alteration:
     """These changes of the pod with who is called for it."""
     callers = _callers(cluster, pod)
     known = tuple(text for obj, ways in callers.values() if (text := _known(obj, ways)))
-    return Alteration(changes, tuple(callers), known)
+    return Alteration(changes, tuple(callers), known, beside)
 
 
 def interceptors(cluster: Cluster, pod: Object) -> tuple[Ref, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object
-from kubeflow_volcano.cluster.ownership import owner_of, writers_of
+from kubeflow_volcano.cluster.ownership import Written, owner_of, writers_of, written_since
 
 MADE, LATER = "2026-01-01T00:00:00Z", "2026-01-01T00:00:09Z"
 KUBECTL: Object = {"manager": "kubectl-client-side-apply", "operation": "Update", "time": MADE}
@@ -40,3 +40,53 @@ def test_the_writers_of_a_field_are_the_managers_that_own_its_path() -> None:
     assert writers_of(obj, "spec", "suspend") == ("kubectl", "kueue")
     assert writers_of(obj, "spec", "queue") == ("kubectl",)
     assert writers_of(obj, "spec", "queue", "name") == writers_of({"metadata": {}}, "spec") == ()
+
+
+CREATED: Object = KUBECTL | {
+    "fieldsV1": {
+        "f:metadata": {"f:labels": {".": {}, "f:team": {}}},
+        "f:spec": {
+            "f:template": {"f:spec": {"f:containers": {'k:{"name":"train"}': {"f:image": {}}}}},
+        },
+    }
+}
+IMAGE = ("spec", "template", "spec", "containers", "[train]", "image")
+
+
+def since(*entries: Object, created: str = MADE) -> tuple[Written, ...]:
+    return written_since({"metadata": {"creationTimestamp": created, "managedFields": [*entries]}})
+
+
+def by(manager: str, spec: Object, **more: Object | str) -> Object:
+    return {"manager": manager, "time": LATER, "fieldsV1": {"f:spec": spec}, **more}
+
+
+def test_fields_of_the_spec_that_others_wrote_after_the_creation_are_known_with_their_managers() -> None:
+    quantities = {"f:containers": {'k:{"name":"train"}': {".": {}, "f:resources": {"f:requests": {"f:cpu": {}}}}}}
+    scaled = by("kube-controller-manager", {"f:replicas": {}}, subresource="scale")
+    found = since(CREATED, scaled, by("vpa-updater", {"f:template": {"f:spec": quantities}}))
+    assert [(item.field, item.manager, item.time) for item in found] == [
+        ("spec.replicas", "kube-controller-manager", LATER),
+        ("spec.template.spec.containers[train].resources.requests.cpu", "vpa-updater", LATER),
+    ]
+
+
+def test_what_the_creator_has_too_is_as_it_was_created() -> None:
+    shared = by(
+        "argocd-controller", {"f:template": {"f:spec": {"f:containers": {'k:{"name":"train"}': {"f:image": {}}}}}}
+    )
+    assert since(CREATED, shared) == ()
+    assert since(CREATED, STATUS | {"time": LATER, "fieldsV1": {"f:spec": {"f:paused": {}}}}) == ()
+    assert since(CREATED, by(KUBECTL["manager"], {"f:suspend": {}})) == ()
+
+
+def test_a_creator_that_has_written_since_has_the_first_entry() -> None:
+    assert (
+        since(CREATED | {"time": LATER}, by("kueue", {"f:suspend": {}}, time="2026-01-02T00:00:00Z"))[0].manager
+        == "kueue"
+    )
+
+
+@pytest.mark.parametrize("entry", [{}, {"fieldsV1": None}, {"fieldsV1": {"f:spec": {"k:not json": {}}}}])
+def test_what_is_no_set_of_fields_tells_nothing_of_others(entry: Object) -> None:
+    assert since(entry) == ()

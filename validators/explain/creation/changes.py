@@ -1,15 +1,17 @@
-"""What admission makes of the job's pods: another scheduler, nodes that it is held to, containers and limits of others.
+"""What others made of the job and its pods: admission at their creation, and other field managers since then.
 
-Rules: none of its own: a dry run of a pod as the job's template has it shows what the API server stores.
+Rules: none of its own: a dry run of a pod as the job's template has it shows what the API server stores, and
+managedFields of an object who wrote each of its fields.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kubeflow_volcano.cluster.admission.alterations import Alteration
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.ownership import Written, written_since
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.text import few
 from kubeflow_volcano.validators.core.facts import Fact
@@ -19,6 +21,9 @@ from kubeflow_volcano.validators.explain.placement.nodes import Wish, nodes_with
 from kubeflow_volcano.validators.explain.placement.pod_sets import wish_of
 
 _REASON = "ChangedAtAdmission"
+_SINCE = "ChangedSinceCreation"
+_MOST_FIELDS, _LONG = 4, 64
+_SHOWN = "kubectl -n {namespace} get -o yaml --show-managed-fields"
 _OF_REHEARSAL = "rehearsal-"
 """Of the webhook that gives pods of a rehearsal cluster its simulated nodes, which its reports name anyway."""
 _FOLLOW = ("NoNodeFits", "OtherScheduler", "SchedulerOfOthers", "SchedulerUnknown")
@@ -64,6 +69,50 @@ def changes(situation: Situation) -> Iterator[Finding]:
             commands=[f"kubectl get {ref.kind.lower()} {ref.name} -o yaml" for ref in hooks],
             blocks=any(_hinders(item, situation) for item in items),
         )
+
+
+def rewritten(situation: Situation) -> Iterator[Finding]:
+    """Fields of the job, its PodGroup and its pods that others than their creators wrote; it never blocks by itself."""
+    objects = (situation.obj, *([situation.group] if situation.group else ()), *situation.pods)
+    alike: dict[tuple[str, tuple[tuple[str, str], ...]], list[tuple[Object, tuple[Written, ...]]]] = {}
+    for obj in objects:
+        if found := written_since(obj):
+            kind = str(obj.get("kind", ""))
+            alike.setdefault((kind, tuple((item.field, item.manager) for item in found)), []).append((obj, found))
+    for items in alike.values():
+        obj, found = items[0]
+        refs = [Ref.of(item) for item, _ in items]
+        managers = dict.fromkeys(item.manager for item in found)
+        told = [
+            f"{few([_valued(item, obj) for item in found if item.manager == manager], _MOST_FIELDS)} by field manager "
+            f"{manager} ({max(item.time for item in found if item.manager == manager)})"
+            for manager in managers
+        ]
+        yield finding(
+            _SINCE,
+            f"{few([str(ref) for ref in refs], 2)} is no longer as it was created: {'; '.join(told)}.",
+            needed="a spec that is only its creator's, unless others are meant to write these fields.",
+            todo="if that is not wanted, find what writes under this name of a field manager (a queueing system, an "
+            "autoscaler, a policy engine, a person) and let it leave the object out.",
+            objects=refs,
+            commands=[f"{_SHOWN.format(namespace=refs[0].namespace)} {_resource(refs[0])} {refs[0].name}"],
+            blocks=False,
+        )
+
+
+def _resource(ref: Ref) -> str:
+    """A kind as kubectl takes it, also where another group has a kind of this name."""
+    return f"{ref.kind.lower()}.{ref.group}" if ref.group else ref.kind.lower()
+
+
+def _valued(item: Written, obj: Object) -> str:
+    """A field with its value, where it is one word and lies in no list."""
+    value: object = obj
+    for key in item.path:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    if not isinstance(value, str | int | bool) or len(str(value)) > _LONG:
+        return item.field
+    return f"{item.field} ({str(value).lower() if isinstance(value, bool) else value})"
 
 
 def _hinders(item: Changed, situation: Situation) -> bool:

@@ -81,3 +81,9 @@ def test_more_requests_are_why_where_the_scheduler_says_that_something_is_short(
     assert more.explains("0/3 nodes are available: 3 Insufficient cpu.")
     assert not more.explains("0/3 nodes are available: 3 node(s) had untolerated taint.")
     assert chosen.explains("0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector.")
+
+
+def test_what_was_added_beside_is_told_and_explains_no_missing_node() -> None:
+    found = Alteration((), beside=("limits cpu 10m for container probe",))
+    assert "limits cpu 10m" in str(found)
+    assert not found.explains("0/1 nodes are available: 1 Insufficient cpu.")

@@ -79,3 +79,38 @@ def test_another_queue_is_a_change() -> None:
     sent: Object = {"metadata": {"annotations": {"volcano.sh/queue-name": "own"}}, "spec": {"containers": []}}
     stored = {**sent, "metadata": {"annotations": {"volcano.sh/queue-name": "theirs"}}}
     assert added(sent, stored) == ("queue theirs in place of own",)
+
+
+MADE, LATER = "2026-01-01T00:00:00Z", "2026-01-01T00:00:09Z"
+
+
+def managed(obj: Object, manager: str, **spec: Any) -> Object:
+    """The object with fields of its spec that another manager than its creator wrote later."""
+    entries = [
+        {"manager": "kubectl", "time": MADE, "fieldsV1": {"f:metadata": {"f:labels": {}}}},
+        {"manager": manager, "time": LATER, "fieldsV1": {"f:spec": {f"f:{name}": {} for name in spec}}},
+    ]
+    meta = obj["metadata"] | {"creationTimestamp": MADE, "managedFields": entries}
+    return {**obj, "metadata": meta, "spec": {**obj["spec"], **spec}}
+
+
+def test_who_changed_the_job_its_podgroup_or_pods_since_their_creation_is_named_and_blocks_nothing() -> None:
+    job = tfjob()
+    pods = [managed(member(job, number), "pool-controller", nodeSelector={}) for number in range(2)]
+    held = managed(job, "kueue", suspend=False)
+    found = [
+        item
+        for item in explained(held, managed(group(job, phase="Inqueue"), "sizer", minMember=2), *pods).findings
+        if item.reason == "ChangedSinceCreation"
+    ]
+    assert [len(item.objects) for item in found] == [1, 1, 2]
+    assert not any(item.blocks for item in found)
+    for item, words in zip(found, ("spec.suspend (false)", "spec.minMember (2)", "spec.nodeSelector"), strict=True):
+        assert words in item.problem.found
+        assert LATER in item.problem.found
+
+
+def test_a_job_that_only_its_creator_wrote_is_told_nothing_of() -> None:
+    job = tfjob()
+    found = explained(managed(job, "kubectl", suspend=False), group(job, phase="Inqueue")).findings
+    assert "ChangedSinceCreation" not in {item.reason for item in found}
