@@ -156,6 +156,22 @@ def scheduler_names(scheduler: Object) -> tuple[str, ...]:
     )
 
 
+def labels_of_nodes(container: Object) -> tuple[tuple[str, str], ...]:
+    """Labels with their values of which a node must have one for the scheduler to know it; none: it knows every node.
+
+    Its flag --node-selector has `label:value`, several times or with commas; what has no value is passed over
+    (updateNodeSelectors of pkg/scheduler/cache/cache.go, nodeCanAddCache of event_handlers.go; v1.5.0 to v1.15.1).
+    """
+    pairs = (item.partition(":") for item in values_of("--node-selector", _words(container)))
+    return tuple((label.strip(), value.strip()) for label, _, value in pairs if value)
+
+
+def knows(labels: tuple[tuple[str, str], ...], node: Object) -> bool:
+    """Whether a scheduler with these labels of nodes knows the node."""
+    own = node["metadata"].get("labels") or {}
+    return not labels or any(own.get(label) == value for label, value in labels)
+
+
 def flags_of_scheduler(container: Object) -> Mapping[str, str]:
     """Values by flag; where a shell starts the scheduler, its arguments are one text."""
     return read_flags(_words(container))

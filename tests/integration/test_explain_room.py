@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import copy
 import re
+import time
 from collections.abc import Iterator
 
 import pytest
 
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.objects import Object
-from tests.integration.breaking import space
+from kubeflow_volcano.cluster.objects import Object, Ref
+from tests.integration.breaking import patched, settle, space
 from tests.integration.explaining import GPU, LABELS, LITTLE, SIMULATED, Jobs, job
 from tests.waiting import until
 
@@ -156,3 +157,35 @@ def test_a_job_without_replicas_runs_nothing(jobs: Jobs) -> None:
     jobs.create(job("none", {"Worker": 0}, kind="TFJob"))
     until(lambda: [item.reason for item in jobs.explained("none").findings] == ["NoReplicas"], every=1)
     jobs.again("none", job("none", {"Worker": 1}, kind="TFJob"))
+
+
+def test_who_changed_a_job_since_its_creation_is_named(cluster: Cluster, jobs: Jobs) -> None:
+    jobs.create(job("held", {"Master": 1, "Worker": 1}, nodeSelector={"no": "where"}))
+    jobs.cause("held", "NoNodeFitsSelector")
+    ref = jobs.ref("held")
+    path = cluster.resource(ref.api_version, ref.kind).path(ref.namespace, ref.name)
+    time.sleep(1.1)  # managedFields have whole seconds, and who writes in the first one counts as creator
+    change = {"spec": {"runPolicy": {"activeDeadlineSeconds": 3600}}}
+    content = "application/merge-patch+json"
+    cluster.request("PATCH", path, body=change, content_type=content, query={"fieldManager": "deadline-setter"})
+    told = [item for item in jobs.explained("held").findings if item.reason == "ChangedSinceCreation"]
+    assert [item.objects[0] for item in told] == [ref]
+    assert "spec.runPolicy.activeDeadlineSeconds (3600) by field manager deadline-setter" in told[0].problem.found
+    assert not told[0].blocks
+
+
+@pytest.mark.long
+def test_nodes_that_volcanos_own_flag_leaves_out_are_said_with_the_flag(cluster: Cluster, jobs: Jobs) -> None:
+    scheduler = Ref("apps/v1", "Deployment", "volcano-system", "volcano-scheduler")
+    live = cluster.get(scheduler)
+    assert live is not None
+    words = live["spec"]["template"]["spec"]["containers"][0].get("args") or []
+    with patched(cluster, scheduler, json_patch=True) as patch:
+        args = "/spec/template/spec/containers/0/args"
+        patch([{"op": "add", "path": args, "value": [*words, "--node-selector=pool:train"]}])
+        settle(cluster, scheduler)
+        jobs.create(job("outside", {"Master": 1, "Worker": 1}))
+        found = jobs.cause("outside", "NoNodeFitsLeftOut")
+        assert "--node-selector" in found.problem.todo
+        jobs.stays("outside")
+    jobs.starts("outside")

@@ -1,6 +1,7 @@
-"""Groups of nodes that queues are for, and whether there are such nodes.
+"""Which nodes Volcano takes at all, the groups of nodes that queues are for, and whether there are such nodes.
 
-Rules: pkg/scheduler/plugins/nodegroup of Volcano, v1.9.0 to v1.15.1. A node without the label is in no group, and only
+Rules: nodeCanAddCache of pkg/scheduler/cache/event_handlers.go of Volcano, v1.8.0 to v1.15.1, for --node-selector;
+pkg/scheduler/plugins/nodegroup, v1.9.0 to v1.15.1, for groups. A node without the label is in no group, and only
 without `strict` (1.14 and later) open to queues without affinity. Until 1.12 the plugin looks at pods that name their
 queue (those of Volcano's own jobs do), later at all pods of the queue, which inherits the affinity of its parents.
 """
@@ -12,7 +13,7 @@ from typing import Any
 
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.cluster.volcano import Configuration
+from kubeflow_volcano.cluster.volcano import Configuration, knows
 from kubeflow_volcano.text import few
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.outcome import Outcome, failed, warned
@@ -37,6 +38,25 @@ def configuration(facts: Facts) -> Configuration | None:
     deployment = facts.get(DEPLOYMENTS, place.namespace, place.name)
     chosen = scheduler_configuration.read(deployment, facts) if deployment else None
     return None if isinstance(chosen, Unusable) else chosen
+
+
+def unknown(facts: Facts) -> Outcome | None:
+    """That --node-selector of the scheduler leaves every node out; None where it takes some, or nothing tells."""
+    labels = scheduler_configuration.node_labels(facts)
+    nodes = () if facts.unread.keys() & {NODES, DEPLOYMENTS} else facts.all(NODES)
+    if not labels or not nodes or any(knows(labels, node) for node in nodes):
+        return None
+    place, texts = facts.expectations.scheduler, [f"{label}={value}" for label, value in labels]
+    return failed(
+        "NoNodeServed",
+        f"{place} was started with --node-selector, and no node has a label that it names: {few(texts)}. To the "
+        "scheduler the cluster has no node.",
+        expected=f"nodes with a label of {few(texts)}, or a scheduler without the flag",
+        observed={"labels": texts, "nodes": len(nodes)},
+        objects=[place],
+        todo="label the nodes that are for Volcano, or remove --node-selector from the scheduler's arguments.",
+        commands=[f"kubectl get nodes -L {','.join(label for label, _ in labels)}"],
+    )
 
 
 def misplaced(facts: Facts) -> Outcome | None:

@@ -107,7 +107,8 @@ def queue_open(facts: Facts) -> Outcome:
     any condition. The scheduler creates the Queue at its start; open a closed one with the command below. A capability
     of 0 is no limit for cpu, memory and pods; of another resource, such as GPUs, it is a warning, as jobs that request
     none of it run. Where plugin nodegroup is on, a queue needs nodes of the groups in its affinity; where it is off,
-    nothing reads that affinity.
+    nothing reads that affinity. A scheduler that was started with --node-selector knows only nodes with one of its
+    labels.
     """
     crds.demand_gang_kinds(facts)
     _demand_volcano(facts, "has no queues")
@@ -149,7 +150,7 @@ def queue_open(facts: Facts) -> Outcome:
             todo="correct or remove spec.capability of the queue.",
             changes=_without(empty),
         )
-    misplaced = node_groups.misplaced(facts)
+    misplaced = node_groups.unknown(facts) or node_groups.misplaced(facts)
     if misplaced and misplaced.status is Status.FAIL:
         return misplaced
     chosen = node_groups.configuration(facts)

@@ -49,7 +49,10 @@ CHANGES = Fact[tuple[Changed, ...]]("changes at admission", lambda _cluster, _fa
 
 
 def changes(situation: Situation) -> Iterator[Finding]:
-    """What admission changes of the job's pods; it blocks where it keeps them from every node or their scheduler."""
+    """What admission changes of the job's pods; it blocks where it keeps them from every node or their scheduler.
+
+    Rules: none of its own.
+    """
     alike: dict[Alteration, list[Changed]] = {}
     for item in situation.facts.known(CHANGES):
         if item.alteration.hooks and all(ref.name.startswith(_OF_REHEARSAL) for ref in item.alteration.hooks):
@@ -72,7 +75,10 @@ def changes(situation: Situation) -> Iterator[Finding]:
 
 
 def rewritten(situation: Situation) -> Iterator[Finding]:
-    """Fields of the job, its PodGroup and its pods that others than their creators wrote; it never blocks by itself."""
+    """Fields of the job, its PodGroup and its pods that others than their creators wrote; it never blocks by itself.
+
+    Rule: managedFields of apimachinery, pkg/apis/meta/v1 and util/managedfields, v1.22 to v1.37.
+    """
     objects = (situation.obj, *([situation.group] if situation.group else ()), *situation.pods)
     alike: dict[tuple[str, tuple[tuple[str, str], ...]], list[tuple[Object, tuple[Written, ...]]]] = {}
     for obj in objects:

@@ -5,7 +5,8 @@ noderesources, volumebinding, dynamicresources), which Volcano's plugin predicat
 that is not Ready takes pods that tolerate the taint it has for that (nodeConditionToTaintKeyStatusMap of
 pkg/controller/nodelifecycle of Kubernetes); Volcano before 1.11 gave it none (setNodeState of
 pkg/scheduler/api/node_info.go). Arguments of plugin predicates switch filters off (enablePredicate there); without the
-plugin there are none but those of resources.
+plugin there are none but those of resources. Volcano knows no node that its flag --node-selector leaves out
+(nodeCanAddCache of pkg/scheduler/cache/event_handlers.go, v1.8.0 to v1.15.1).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from functools import lru_cache
 from kubeflow_volcano.cluster.objects import conditions
 from kubeflow_volcano.cluster.pods.quantities import readable
 from kubeflow_volcano.cluster.pods.taints import taint_text, untolerated
+from kubeflow_volcano.cluster.volcano import knows
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.explain.placement.neighbours import of_neighbours
 from kubeflow_volcano.validators.explain.placement.node_affinity import (
@@ -46,7 +48,10 @@ _SWITCHES = {
 
 
 def refusals(wish: Wish, node: Node, every: Sequence[Node]) -> tuple[Refusal, ...]:
-    """Every reason why the node refuses the pod; none where it accepts it."""
+    """Every reason why the node refuses the pod; none where it accepts it. One that is not known is not asked more."""
+    if not knows(wish.served, node.obj):
+        labels = ", ".join(f"{label}={value}" for label, value in wish.served)
+        return (Refusal("LeftOut", f"has no label of the scheduler's --node-selector ({labels})"),)
     found = (*_of_node(wish, node), *_of_resources(wish, node), *of_neighbours(wish, node, every))
     return tuple(item for item in found if item.reason not in wish.ignored)
 

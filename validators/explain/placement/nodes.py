@@ -8,7 +8,9 @@ from decimal import Decimal
 
 from kubeflow_volcano.cluster.objects import Object, has_ended
 from kubeflow_volcano.cluster.pods.quantities import Amounts, amounts, pod_requests, total
+from kubeflow_volcano.cluster.volcano import knows
 from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.subjects.gang.scheduler_configuration import node_labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,8 @@ class Wish:
 
     `volumes` are claims with the node selector terms of their volumes, `unbound` those that the first pod binds to its
     node, where all other pods that mount them have to go. `devices` are ResourceClaims with the terms of their devices.
-    For the reasons in `ignored` its scheduler keeps it off no node.
+    For the reasons in `ignored` its scheduler keeps it off no node; of the labels in `served` a node must have one, or
+    the scheduler does not know it.
     """
 
     pod: Object
@@ -74,6 +77,7 @@ class Wish:
     unbound: tuple[str, ...] = ()
     devices: tuple[tuple[str, Sequence[Object]], ...] = ()
     ignored: frozenset[str] = frozenset()
+    served: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def of(
@@ -96,6 +100,12 @@ def nodes_of(nodes: Iterable[Object], pods: Iterable[Object]) -> tuple[Node, ...
 def nodes_with_pods(facts: Facts) -> tuple[Node, ...]:
     """The nodes of the cluster, as `nodes_of` returns them."""
     return nodes_of(facts.all("nodes"), facts.all("pods"))
+
+
+def nodes_of_volcano(facts: Facts) -> tuple[Node, ...]:
+    """Those of them that Volcano's scheduler knows, which its --node-selector may leave out."""
+    labels = node_labels(facts)
+    return tuple(node for node in nodes_with_pods(facts) if knows(labels, node.obj))
 
 
 def _node(obj: Object, pods: list[Object]) -> Node:

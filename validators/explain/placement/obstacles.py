@@ -11,6 +11,7 @@ Refusals = Mapping[str, Sequence[Refusal]]
 """Why nodes refuse a pod, by their names."""
 _MOST_NAMES = 3
 _TODO = {
+    "LeftOut": "label a node as --node-selector of Volcano's scheduler demands, or remove the flag",
     "NotReady": "repair the nodes that are not Ready",
     "Cordoned": "uncordon a node (kubectl uncordon NODE)",
     "Taint": "tolerate the taint in the pod template, or remove it from a node",

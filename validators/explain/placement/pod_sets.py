@@ -17,6 +17,7 @@ from kubeflow_volcano.validators.explain.placement.dynamic_resources import allo
 from kubeflow_volcano.validators.explain.placement.filters import ignored_by_volcano, refusals
 from kubeflow_volcano.validators.explain.placement.neighbours import depends_on_order
 from kubeflow_volcano.validators.explain.placement.nodes import Node, Wish
+from kubeflow_volcano.validators.subjects.gang.scheduler_configuration import node_labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +81,10 @@ def wish_of(pod: Object, situation: Situation) -> Wish:
     others = counted_elsewhere(situation.facts)
     requests = {name: amount for name, amount in wish.requests.items() if name not in others}
     of_volcano = pod["spec"].get("schedulerName", VOLCANO if situation.group else "") == VOLCANO
-    ignored = ignored_by_volcano(situation.facts) if of_volcano else frozenset()
-    return replace(wish, requests=requests, devices=allocated_terms(pod, situation.facts), ignored=ignored)
+    wish = replace(wish, requests=requests, devices=allocated_terms(pod, situation.facts))
+    if not of_volcano:
+        return wish
+    return replace(wish, ignored=ignored_by_volcano(situation.facts), served=node_labels(situation.facts))
 
 
 def role_of(pod: Object) -> str:

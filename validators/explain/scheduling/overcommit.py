@@ -13,7 +13,7 @@ from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.cluster.pods.quantities import Amounts, readable, total
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.explain.model import VOLCANO, Finding, Situation, finding
-from kubeflow_volcano.validators.explain.placement.nodes import Node, nodes_with_pods
+from kubeflow_volcano.validators.explain.placement.nodes import Node, nodes_of_volcano
 from kubeflow_volcano.validators.explain.placement.pod_sets import how_many_fit, pod_sets
 from kubeflow_volcano.validators.explain.scheduling.volcano import (
     PODGROUPS,
@@ -33,7 +33,7 @@ def overcommit(situation: Situation) -> Iterator[Finding]:
         return
     if any(pod["spec"].get("schedulerName") != VOLCANO for pod in situation.unplaced):
         return
-    nodes, needed = nodes_with_pods(situation.facts), situation.unscheduled
+    nodes, needed = nodes_of_volcano(situation.facts), situation.unscheduled
     requests, factor = min_resources(situation.group), _factor(situation.facts)
     if factor is None or not requests:
         return
@@ -79,7 +79,7 @@ def needed_factor(situation: Situation) -> Decimal | None:
     asked, factor = min_resources(situation.group), _factor(situation.facts)
     if factor is None:
         return None
-    whole, used = _room(asked, nodes_with_pods(situation.facts))
+    whole, used = _room(asked, nodes_of_volcano(situation.facts))
     promised = total(_admitted_before(situation).values())
     after = {name: used[name] + promised.get(name, _ZERO) + amount for name, amount in asked.items()}
     needed = max((after[name] / whole[name] for name in asked if whole[name] and asked[name]), default=_ZERO)

@@ -13,7 +13,7 @@ from decimal import ROUND_CEILING, Decimal
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.pods.quantities import Amounts, amounts, pod_requests, readable, total
 from kubeflow_volcano.validators.explain.model import Finding, Situation, finding
-from kubeflow_volcano.validators.explain.placement.nodes import nodes_with_pods
+from kubeflow_volcano.validators.explain.placement.nodes import nodes_of_volcano
 from kubeflow_volcano.validators.explain.placement.pod_sets import PodSet, pod_sets
 from kubeflow_volcano.validators.explain.scheduling.eviction import (
     command,
@@ -114,7 +114,7 @@ def _deserved(name: str, item: Share, known: Mapping[str, Object], *, by_capacit
 
 def _scarce(asked: Amounts, situation: Situation) -> list[str]:
     """Resources of which the nodes have too little free."""
-    nodes = nodes_with_pods(situation.facts)
+    nodes = nodes_of_volcano(situation.facts)
     return [name for name in asked if asked[name] > sum((max(node.free(name), _ZERO) for node in nodes), _ZERO)]
 
 

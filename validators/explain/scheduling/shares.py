@@ -8,6 +8,7 @@ from decimal import Decimal
 
 from kubeflow_volcano.cluster.objects import Object, conditions, has_ended
 from kubeflow_volcano.cluster.pods.quantities import Amounts, amounts, pod_requests, readable, total
+from kubeflow_volcano.cluster.volcano import knows
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.explain.model import Finding, Situation, finding, pod_group_name
 from kubeflow_volcano.validators.explain.scheduling.volcano import (
@@ -22,6 +23,7 @@ from kubeflow_volcano.validators.explain.scheduling.volcano import (
     queues_by_name,
     shares,
 )
+from kubeflow_volcano.validators.subjects.gang.scheduler_configuration import node_labels
 
 _ZERO = Decimal(0)
 _ROUNDS = 100
@@ -190,6 +192,8 @@ def most_of(queue: str, facts: Facts) -> Amounts:
 
 
 def allocatable(facts: Facts) -> dict[str, Decimal]:
-    """What the Ready nodes have together."""
-    ready = (item for item in facts.all("nodes") if conditions(item).get("Ready", {}).get("status") == "True")
+    """What the Ready nodes that Volcano knows have together."""
+    labels = node_labels(facts)
+    known = (item for item in facts.all("nodes") if knows(labels, item))
+    ready = (item for item in known if conditions(item).get("Ready", {}).get("status") == "True")
     return total(amounts(item.get("status", {}).get("allocatable")) for item in ready)

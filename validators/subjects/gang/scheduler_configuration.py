@@ -14,6 +14,7 @@ from kubeflow_volcano.cluster.volcano import (
     Unusable,
     flags_of_scheduler,
     gang_faults,
+    labels_of_nodes,
     read_configuration,
     scheduler_container,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "Fault",
     "Unusable",
     "faults",
+    "node_labels",
     "period_seconds",
     "read",
     "unknown_actions",
@@ -140,6 +142,12 @@ def period_seconds(facts: Facts) -> float:
     text = flags_of_scheduler(_container(facts)).get("--schedule-period", "")
     parts = re.findall(r"([0-9.]+)(ms|s|m|h)", text)  # a Go duration such as 1m30s
     return sum(float(number) * _UNIT_SECONDS[unit] for number, unit in parts) or 1.0
+
+
+def node_labels(facts: Facts) -> tuple[tuple[str, str], ...]:
+    """Labels of which a node must have one for Volcano's scheduler to know it; none where it knows all, or unknown."""
+    found = _container(facts)
+    return labels_of_nodes(found) if found else ()
 
 
 def version(facts: Facts) -> str:

@@ -194,6 +194,27 @@ def test_plugin_nodegroup_asks_for_nodes_of_the_groups_of_queues(
     assert outcome.reason == ("AsClaimed" if status is Status.PASS else "NoNodeOfGroup")
 
 
+@pytest.mark.parametrize(
+    ("flags", "labels", "status"),
+    [
+        (["--node-selector=pool:train"], [{}, {"pool": "serve"}], Status.FAIL),
+        (["--node-selector=pool:train", "--node-selector", "pool:serve"], [{}, {"pool": "serve"}], Status.PASS),
+        (["--node-selector=zone:a,pool:serve"], [{"pool": "serve"}], Status.PASS),
+        (["--node-selector=pool=serve"], [{}], Status.PASS),  # no label:value, so Volcano passes over it
+        (["--node-selector=pool:train"], [], Status.PASS),
+    ],
+)
+def test_a_scheduler_that_its_flag_leaves_no_node_has_no_room(
+    flags: list[str], labels: list[Object], status: Status
+) -> None:
+    started = scheduler()
+    started["spec"]["template"]["spec"]["containers"][0]["args"] += flags
+    nodes = [obj("Node", f"n{number}", metadata={"labels": item}) for number, item in enumerate(labels)]
+    outcome = volcano.queue_open(with_volcano(queue(), *nodes, started))
+    assert outcome.status is status
+    assert outcome.reason == ("NoNodeServed" if status is Status.FAIL else "AsClaimed")
+
+
 def test_without_strict_a_queue_without_affinity_gets_nodes_without_a_group() -> None:
     lenient = ", {name: nodegroup, arguments: {strict: false}}"
     assert grouped(queue(), groups=[""], plugin=lenient, image="1.15.1").status is Status.PASS

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from typing import Any
 
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object
-from tests.samples.jobs import SPACE, configured, explained, group, member, node, reasons, tfjob, vcjob
+from tests.samples.jobs import SPACE, configured, explained, group, healthy, member, node, reasons, tfjob, vcjob
 
 GPU = "nvidia.com/gpu"
 TAINT = {"key": "gpu", "value": "true", "effect": "NoSchedule"}
@@ -94,6 +95,32 @@ def test_before_1_11_volcano_knows_without_a_filter_which_nodes_are_not_ready() 
     gone = node("a")
     gone["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
     assert reasons(waiting(None, gone, conf)) == ["NoNodeFitsNotReady"]
+
+
+def served(*labels: str) -> Object:
+    """The scheduler with --node-selector."""
+    found = copy.deepcopy(next(item for item in healthy() if item["metadata"]["name"] == "volcano-scheduler"))
+    container = found["spec"]["template"]["spec"]["containers"][0]
+    container["args"] = [*(container.get("args") or ()), *(f"--node-selector={item}" for item in labels)]
+    return found
+
+
+def test_nodes_that_the_schedulers_own_flag_leaves_out_are_none() -> None:
+    flag = served("pool:train")
+    assert reasons(waiting(None, node("a"), node("b"), flag)) == ["NoNodeFitsLeftOut"]
+    inside = node("c")
+    inside["metadata"]["labels"] = {"pool": "train"}
+    assert reasons(waiting(None, node("a"), inside, flag)) == ["Unexplained"]
+    both = waiting(None, node("a", cpu="8"), inside | {"spec": {"unschedulable": True}}, flag)
+    assert reasons(both) == ["NoNodeFits"]
+    assert "--node-selector" in both.findings[0].problem.todo
+
+
+def test_another_scheduler_knows_the_nodes_that_volcanos_flag_leaves_out() -> None:
+    job = tfjob(workers=1)
+    pod = member(job, 0, spec={"schedulerName": "default-scheduler", "nodeSelector": {"disk": "ssd"}})
+    answer = explained(job, pod, node("a"), served("pool:train"), without=["n1", "n2"])
+    assert "NoNodeFitsLeftOut" not in reasons(answer)
 
 
 def test_nodes_with_different_reasons_are_summed_up_and_listed() -> None:
