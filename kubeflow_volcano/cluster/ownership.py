@@ -70,15 +70,26 @@ def written_since(obj: Object) -> tuple[Written, ...]:
     """Fields of the spec that others than its creator have by now, the latest last: what they changed or added.
 
     A manager takes a field from another one by giving it another value (apimachinery, util/managedfields, update).
-    Who made the object has an entry of its creation's time, or the first one where it has written since.
+    Who made the object has an entry of its creation's time, or the first one where it has written since; of custom
+    resources it has the spec itself, too (the key `.`).
     """
     entries = tuple(item for item in _written(obj) if item.path[0] == "spec")
     created = str(obj["metadata"].get("creationTimestamp") or "")
     times = sorted({item.time for item in _written(obj)})
     first = created if created in times else next(iter(times), "")
-    creators = {item.manager for item in _written(obj) if item.time == first}
+    creators = {item.manager for item in _written(obj) if item.time == first} | _makers(obj)
     own = {item.path for item in entries if item.manager in creators}
     return tuple(item for item in entries if item.manager not in creators and item.path not in own)
+
+
+def _makers(obj: Object) -> set[str]:
+    """The field managers that have the spec itself, and not only fields in it."""
+    entries = [entry for entry in obj["metadata"].get("managedFields") or () if entry.get("subresource") != "status"]
+    return {
+        str(item.get("manager") or "unknown")
+        for item in entries
+        if "." in (item.get("fieldsV1") or {}).get("f:spec", ())
+    }
 
 
 def _written(obj: Object) -> Iterator[Written]:

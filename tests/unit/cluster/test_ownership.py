@@ -62,7 +62,9 @@ def by(manager: str, spec: Object, **more: Object | str) -> Object:
 
 
 def test_fields_of_the_spec_that_others_wrote_after_the_creation_are_known_with_their_managers() -> None:
-    quantities = {"f:containers": {'k:{"name":"train"}': {".": {}, "f:resources": {"f:requests": {"f:cpu": {}}}}}}
+    quantities: Object = {
+        "f:containers": {'k:{"name":"train"}': {".": {}, "f:resources": {"f:requests": {"f:cpu": {}}}}}
+    }
     scaled = by("kube-controller-manager", {"f:replicas": {}}, subresource="scale")
     found = since(CREATED, scaled, by("vpa-updater", {"f:template": {"f:spec": quantities}}))
     assert [(item.field, item.manager, item.time) for item in found] == [
@@ -85,6 +87,13 @@ def test_a_creator_that_has_written_since_has_the_first_entry() -> None:
         since(CREATED | {"time": LATER}, by("kueue", {"f:suspend": {}}, time="2026-01-02T00:00:00Z"))[0].manager
         == "kueue"
     )
+
+
+def test_who_has_the_spec_itself_made_it_even_if_another_one_wrote_within_the_first_second() -> None:
+    maker = by("kubectl", {".": {}, "f:image": {}})
+    assert [item.manager for item in since(maker, by("kueue", {"f:suspend": {}}, time=MADE))] == []
+    found = since(maker, by("kueue", {"f:suspend": {}}, time=MADE), by("sizer", {"f:size": {}}))
+    assert [item.manager for item in found] == ["sizer"]
 
 
 @pytest.mark.parametrize("entry", [{}, {"fieldsV1": None}, {"fieldsV1": {"f:spec": {"k:not json": {}}}}])

@@ -87,7 +87,7 @@ def rewritten(situation: Situation) -> Iterator[Finding]:
             alike.setdefault((kind, tuple((item.field, item.manager) for item in found)), []).append((obj, found))
     for items in alike.values():
         obj, found = items[0]
-        refs = [Ref.of(item) for item, _ in items]
+        refs = [*dict.fromkeys(Ref.of(item) for item, _ in items)]
         managers = dict.fromkeys(item.manager for item in found)
         told = [
             f"{few([_valued(item, obj) for item in found if item.manager == manager], _MOST_FIELDS)} by field manager "
