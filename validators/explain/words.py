@@ -35,10 +35,11 @@ _TOGETHER = frozenset({"GangDoesNotFit", "GangNeverFits", "PodsDoNotFit", "PodsN
 _CLAIMS = frozenset({"ClaimMissing", "ClaimLost", "NoDefaultClass", "ClassMissing", "ClaimUnbound", "NoNodeOfTopology"})
 _SHARES = frozenset({"OverShare", "GuaranteedToOthers", "ShareHeldByOthers"})
 _ADMITTED = frozenset({"MinResourcesTooHigh", "MinResourcesNotFree", "ReservedByOthers"})
-_DEVICES = frozenset({"CardsTooFew", "DevicesNotCounted", "DevicesTooFew", "ClaimCounted"})
+_DEVICES = frozenset({"CardsFull", "CardsTooFew", "DevicesNotCounted", "DevicesTooFew", "ClaimCounted"})
 
 _OBSTACLES: Mapping[str, frozenset[str]] = {
     "Affinity": frozenset({"Affinity", "PodAffinity", "PodAntiAffinity", "Selector", "Spread", "SpreadKey"}),
+    "CardsFull": frozenset({"Absent", "Insufficient", "Never"}),
     "Cordoned": frozenset({"Cordoned", "NotReady", "Taint"}),
     "HostPorts": frozenset({"HostPort"}),
     "Insufficient": frozenset({"Absent", "Insufficient", "Never"}),
@@ -50,6 +51,7 @@ _OBSTACLES: Mapping[str, frozenset[str]] = {
 """By reason of a symptom, the reasons for which nodes are computed to refuse a pod that mean the same."""
 _CAUSES: Mapping[str, frozenset[str]] = {
     "Affinity": _TOGETHER,
+    "CardsFull": _DEVICES,
     "ClusterOverused": _ADMITTED | _SHARES | _TOGETHER,
     "HostPorts": _TOGETHER,
     "Insufficient": _TOGETHER | _DEVICES,

@@ -1,28 +1,32 @@
 """Resources that a scheduler counts by books of its own: no node has them allocatable, and pods get them all the same.
 
 Rules: GetIgnoredDevices of pkg/scheduler/api/devices/nvidia/vgpu and IgnoredDevicesList of pkg/scheduler/api, Volcano
-v1.8.2 to v1.15.1: plugin deviceshare (predicates before 1.9) reads the cards from annotations of nodes. Each virtual
-GPU of a container is on another card (checkNodeGPUSharingPredicate there: "no enough gpu cards").
+v1.8.2 to v1.15.1: plugin deviceshare (predicates before 1.9) reads the cards from annotations of nodes; and those of
+cards.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from decimal import Decimal
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 
-from kubeflow_volcano.cluster.objects import Object, Ref, conditions, has_ended
-from kubeflow_volcano.cluster.pods.quantities import amounts, pod_requests
-from kubeflow_volcano.text import few
+from kubeflow_volcano.cluster.objects import Ref, conditions, has_ended
+from kubeflow_volcano.cluster.pods.quantities import pod_requests
+from kubeflow_volcano.text import counted, few
 from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.explain.model import VOLCANO as SCHEDULER
 from kubeflow_volcano.validators.explain.model import Finding, Situation, finding
+from kubeflow_volcano.validators.explain.placement.cards import HAMI, VOLCANO, Card, Maker, Part, fitting
+from kubeflow_volcano.validators.explain.placement.nodes import nodes_with_pods
+from kubeflow_volcano.validators.explain.placement.obstacles import by_text
 from kubeflow_volcano.validators.explain.scheduling.volcano import plugins
 
-_OF_VGPU = frozenset({f"volcano.sh/vgpu-{what}" for what in ("cores", "memory", "memory-percentage")})
-_NUMBER, _CARDS = "volcano.sh/vgpu-number", "volcano.sh/node-vgpu-register"
-"""Virtual GPUs that a container requests, and the annotation in which a node's device plugin registers its cards."""
-_COLUMN = ".metadata.annotations." + _CARDS.replace(".", "\\.")
 _SWITCH = "VGPUEnable"
+_OTHERS = frozenset({None, "", "default-scheduler", SCHEDULER})
+Cards = Mapping[str, tuple[Card, ...] | None]
+"""Of each node that registers some; None where that is unreadable."""
 
 
 @lru_cache(maxsize=4)
@@ -39,7 +43,11 @@ def counted_elsewhere(facts: Facts) -> frozenset[str]:
         for name, amount in pod_requests(pod["spec"]).items()
         if amount > 0 and "/" in name
     }
-    return frozenset((got | (_OF_VGPU if _shares_cards(facts) else frozenset())) - told)
+    if _shares_cards(facts):
+        got |= VOLCANO.parameters
+    if any(HAMI.registered in (node["metadata"].get("annotations") or {}) for node in facts.all("nodes")):
+        got |= HAMI.parameters
+    return frozenset(got - told)
 
 
 def _shares_cards(facts: Facts) -> bool:
@@ -49,56 +57,98 @@ def _shares_cards(facts: Facts) -> bool:
     return any(key.endswith(_SWITCH) and value is True for item in arguments for key, value in item.items())
 
 
-def _too_few_cards(situation: Situation) -> Iterator[Finding]:
-    """A container requests more virtual GPUs than any node has cards."""
-    cards = {
-        node["metadata"]["name"]: sum("," in card for card in text.split(":"))
-        for node in situation.facts.all("nodes")
-        if (text := (node["metadata"].get("annotations") or {}).get(_CARDS))
-    }
-    asked = {Ref.of(pod): _most_wanted(pod) for pod in situation.unplaced}
-    most = max(asked.values(), default=Decimal(0))
-    if not cards or most <= max(cards.values()) or not _shares_cards(situation.facts):
-        return
-    yield finding(
-        "CardsTooFew",
-        f"a container requests {most:f} {_NUMBER}, each of which is on a card of its own, and no node has as many: "
-        f"{few([f'{name} has {number}' for name, number in sorted(cards.items())])}.",
-        needed=f"a node with {most:f} cards.",
-        todo=f"request at most {max(cards.values())} {_NUMBER} for a container, with more memory and cores each, or "
-        "add a node with more cards.",
-        objects=[ref for ref, number in asked.items() if number == most],
-        commands=[f"kubectl get nodes -o custom-columns='NODE:.metadata.name,CARDS:{_COLUMN}'"],
-    )
-
-
-def _most_wanted(pod: Object) -> Decimal:
-    limits = (amounts((item.get("resources") or {}).get("limits")) for item in pod["spec"].get("containers") or ())
-    return max((item.get(_NUMBER, Decimal(0)) for item in limits), default=Decimal(0))
-
-
 def devices(situation: Situation) -> Iterator[Finding]:
-    """The pods want such a resource, of which only the scheduler knows whether any is free: its message is shown."""
+    """Cards of which too few have room for what the pods want; or what only the scheduler counts, with its word."""
     names = counted_elsewhere(situation.facts)
-    if found := [*_too_few_cards(situation)]:
-        yield from found
-        return
+    # HAMi's webhook gives pods its own scheduler, whatever that is called.
+    of_hami = [pod for pod in situation.unplaced if pod["spec"].get("schedulerName") not in _OTHERS]
+    of_volcano = [pod for pod in situation.unplaced if pod["spec"].get("schedulerName") == SCHEDULER]
+    makers = {VOLCANO: of_volcano if _shares_cards(situation.facts) else [], HAMI: of_hami}
+    rooms: list[str] = []
+    for maker, pods in makers.items():
+        asking = Counter(parts for pod in pods if (parts := maker.parts(pod)))
+        cards = _cards(maker, situation) if asking else {}
+        for parts, count in asking.items():
+            refs = [Ref.of(pod) for pod in pods if maker.parts(pod) == parts]
+            needed = count - max(len(situation.unplaced) + max(situation.missing, 0) - situation.unscheduled, 0)
+            if found := _too_few(maker, cards, parts, needed):
+                yield replace(found, objects=tuple(refs))
+                return
+            rooms += by_text(_room(cards, parts))
     waiting = {pod["metadata"]["name"]: pod for pod in situation.unplaced}
     wanted = sorted({name for pod in waiting.values() for name in pod_requests(pod["spec"]) if name in names})
-    if not wanted:
+    if not wanted and not rooms:
         return
     said = [
         f"{name}: {text}"
         for name, pod in waiting.items()
         if (text := conditions(pod).get("PodScheduled", {}).get("message"))
     ]
+    what = f"{', '.join(wanted)}, which nodes do not report" if wanted else "parts of cards"
     yield finding(
         "DevicesNotCounted",
-        f"the pods request {', '.join(wanted)}, which nodes do not report: the scheduler counts it by books of its "
-        "own, and whether any is free is not known here.",
+        f"the pods request {what}: the scheduler counts them by books of its own, and whether any is free is not known "
+        "here for certain.",
         needed="devices that the scheduler finds free on one node.",
         todo="do what the scheduler says below: often one pod requests more cards than a node has, or a card is shared "
         "already.",
         objects=[Ref.of(pod) for pod in waiting.values()],
-        details=said,
+        details=[*said, *rooms],
+        blocks=bool(wanted or said),
+    )
+
+
+def _cards(maker: Maker, situation: Situation) -> Cards:
+    """The cards of each node that registers some, and the nodes that offer some and register none: None."""
+    cards: dict[str, tuple[Card, ...] | None] = {}
+    for node in nodes_with_pods(situation.facts):
+        if maker.registered in (node.obj["metadata"].get("annotations") or {}):
+            cards[node.name] = maker.cards(node)
+        elif node.allocatable.get(maker.number):
+            cards[node.name] = None
+    return cards
+
+
+def _room(cards: Cards, parts: tuple[Part, ...]) -> Iterator[tuple[str, str]]:
+    """Each node with the cards that have room for what a container asks of one."""
+    most = max(parts, key=lambda part: (part.memory, part.percent, part.cores, part.number))
+    for name, found in cards.items():
+        if found is None:
+            yield name, "its device plugin registers no cards that can be read, or its cards are in MIG mode"
+        else:
+            with_room = sum(card.holds(most) > 0 for card in found)
+            yield name, f"{with_room} of {counted(len(found), 'card')} with room for {most}, as computed"
+
+
+def _too_few(maker: Maker, cards: Cards, parts: tuple[Part, ...], needed: int) -> Finding | None:
+    """That the cards of all nodes have no room for so many pods; None where one is unreadable, or there are none."""
+    known = [found for found in cards.values() if found is not None]
+    if needed <= 0 or not known or len(known) < len(cards):  # another node may have room
+        return None
+    most = max(part.number for part in parts)
+    empty = [[replace(card, used=0, used_memory=0, used_cores=0) for card in found] for found in known]
+    now, ever = (sum(fitting(found, parts) for found in each) for each in (known, empty))
+    if now >= needed:
+        return None
+    column = ".metadata.annotations." + maker.registered.replace(".", "\\.")
+    largest = max(map(len, known))
+    if most > largest:
+        found = (
+            f"a container requests {most} {maker.number}, each of which is on a card of its own, and no node has as "
+        )
+        found += f"many: {few([f'{name} has {len(each or ())}' for name, each in sorted(cards.items())])}."
+        todo = f"request at most {largest} {maker.number} for a container, with more memory and cores each, or "
+        todo += "add a node with more cards."
+    else:
+        what = "they are empty" if ever < needed else "others have parts of them"
+        found = f"{counted(needed, 'pod')} of the gang ask for {few([str(part) for part in parts])} of a card, and the "
+        found += f"cards have room for {now} of them at most: {what}."
+        todo = "ask for less of a card, or add cards." if ever < needed else "wait until other pods end, or add cards."
+    return finding(
+        "CardsFull" if ever >= needed else "CardsTooFew",
+        found,
+        needed=f"{counted(most, 'card')} with room on one node, and room for {counted(needed, 'pod')} in all.",
+        todo=todo,
+        commands=[f"kubectl get nodes -o custom-columns='NODE:.metadata.name,CARDS:{column}'"],
+        details=[*by_text(_room(cards, parts))],
     )
