@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -33,6 +34,10 @@ tiers:
 - plugins: [{name: priority}, {name: gang}, {name: conformance}]
 - plugins: [{name: overcommit}, {name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}]
 """
+
+
+VENDORS = re.compile(r"volcano-npu(_v(?P<version>\S+?)_linux-\S+)?$")
+"""Plugins that vendors' builds of Volcano load: that of MindCluster for Ascend, whose name has its version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +137,7 @@ def configuration_of(ref: Ref, key: str, parsed: Any, custom: Collection[str]) -
                 raise TypeError(message)
             plugins[str(item.get("name") or "")] = item
     actions = tuple(item.strip() for item in parsed["actions"].split(","))
-    return Configuration(ref, key, parsed, actions, plugins, custom)
+    return Configuration(ref, key, parsed, actions, plugins, frozenset({*custom, *filter(VENDORS.match, plugins)}))
 
 
 def gang_faults(configuration: Configuration) -> Iterator[tuple[str, str]]:

@@ -46,12 +46,14 @@ from kubeflow_volcano.validators.explain.scheduling.kueue import (
     queue_of,
     queued_twice,
 )
+from kubeflow_volcano.validators.explain.scheduling.npus import npus
 from kubeflow_volcano.validators.explain.scheduling.overcommit import overcommit
 from kubeflow_volcano.validators.explain.scheduling.preemption import preemption
 from kubeflow_volcano.validators.explain.scheduling.queues import queue
 from kubeflow_volcano.validators.explain.scheduling.reclaim import reclaim
 from kubeflow_volcano.validators.explain.scheduling.schedulers import gates, scheduler
 from kubeflow_volcano.validators.explain.scheduling.shares import guarantees, share
+from kubeflow_volcano.validators.explain.scheduling.topology import topology
 from kubeflow_volcano.validators.explain.words import last_warning, outranking
 from kubeflow_volcano.validators.explain.words import room as has_room
 from kubeflow_volcano.validators.subjects.gang.leases import abandoned
@@ -89,6 +91,8 @@ STAGES: tuple[Callable[[Situation], Iterator[Finding]], ...] = (
     device_claims,
     device_room,
     room,
+    topology,
+    npus,
     # Does Volcano give that room to this gang?
     preemption,
     reclaim,
@@ -105,7 +109,7 @@ _PLACING = frozenset(STAGES[STAGES.index(claims) : STAGES.index(containers)])
 """Of these a scheduler has the last word."""
 _OF_VOLCANO = frozenset(
     {podgroup, queue, scheduler, attachments, claims_ignored, preemption, reclaim}
-    | {guarantees, overcommit, share, best_effort}
+    | {guarantees, overcommit, share, best_effort, topology, npus}
 )
 
 _YOUNG_SECONDS = 15.0

@@ -1,6 +1,7 @@
 """Where the pod templates are in each kind that has some.
 
-Fields: those of validators/explain/kinds.py, and of the API of Kubernetes, JobSet v0.10.1 and trainer v2.1.0.
+Fields: those of validators/explain/kinds.py, and of the API of Kubernetes, JobSet v0.10.1, trainer v2.1.0 and
+ascend-operator of MindCluster (pkg/api/v1/ascendjob_types.go).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ _PLACES: Mapping[tuple[str, str], tuple[str, ...]] = MappingProxyType(
         ("batch.volcano.sh", "Job"): ("spec", "tasks", "*", "template"),
         ("flow.volcano.sh", "JobTemplate"): ("spec", "tasks", "*", "template"),
         ("jobset.x-k8s.io", "JobSet"): ("spec", *_REPLICATED),
+        ("mindxdl.gitee.com", "AscendJob"): ("spec", "replicaSpecs", "*", "template"),
         ("trainer.kubeflow.org", "ClusterTrainingRuntime"): ("spec", "template", "spec", *_REPLICATED),
         ("trainer.kubeflow.org", "TrainingRuntime"): ("spec", "template", "spec", *_REPLICATED),
         **{("apps", kind): ("spec", "template") for kind in _WORKLOADS},

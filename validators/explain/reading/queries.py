@@ -18,6 +18,8 @@ from kubeflow_volcano.validators.explain.kinds import JOBSETS, RUNTIMES
 from kubeflow_volcano.validators.explain.placement.dynamic_resources import TEMPLATES
 from kubeflow_volcano.validators.explain.scheduling import kueue
 from kubeflow_volcano.validators.explain.scheduling.attachments import CSI_NODES
+from kubeflow_volcano.validators.explain.scheduling.topology import API as HYPERNODE_API
+from kubeflow_volcano.validators.explain.scheduling.topology import HYPERNODES
 from kubeflow_volcano.validators.reading.devices import CLAIMS, CLASSES, SLICES, VERSIONS
 from kubeflow_volcano.validators.reading.permissions import as_yaml
 from kubeflow_volcano.validators.subjects import webhooks
@@ -30,6 +32,7 @@ _OWN = {
     TEMPLATES: (VERSIONS[0], "ResourceClaimTemplate"),
     CLASSES: (VERSIONS[0], "DeviceClass"),
     SLICES: (VERSIONS[0], "ResourceSlice"),
+    HYPERNODES: (HYPERNODE_API, "HyperNode"),
     "events": ("v1", "Event"),
     "limitranges": ("v1", "LimitRange"),
     "priorityclasses.scheduling.k8s.io": ("scheduling.k8s.io/v1", "PriorityClass"),

@@ -25,7 +25,7 @@ from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.explain.creation.controllers import controllers_of
 from kubeflow_volcano.validators.explain.kinds import JOBSETS, KINDS, RUNTIMES, Kind, foreign
 from kubeflow_volcano.validators.explain.model import Event, Situation, State, is_for_single_pods
-from kubeflow_volcano.validators.explain.reading import creation, devices
+from kubeflow_volcano.validators.explain.reading import creation, devices, topology
 from kubeflow_volcano.validators.explain.reading.kueue import rules as rules_of_kueue
 from kubeflow_volcano.validators.explain.reading.kueue import with_kueue
 from kubeflow_volcano.validators.explain.reading.ownership import between, kinds_named
@@ -68,7 +68,7 @@ def rules(namespace: str) -> tuple[Rule, ...]:
         for item in lists
         if item.plural_group == DEPLOYMENTS
     }
-    more = (*creation.rules(namespace), *devices.rules(namespace), *rules_of_kueue(namespace))
+    more = (*creation.rules(namespace), *devices.rules(namespace), *topology.rules(), *rules_of_kueue(namespace))
     return (*jobs, logs, *sorted(lists | leases, key=str), *more)
 
 
@@ -110,6 +110,7 @@ def read_situation(cluster: Cluster, namespace: str, name: str, kind: str = "") 
         owners, untold = between(cluster, obj["metadata"]["uid"], beside)
         unread |= untold
     complete = devices.with_devices(cluster, with_kueue(cluster, assemble(chosen, obj, facts, owners)))
+    complete = topology.with_topology(cluster, complete)
     if complete.state is State.WAITING or (
         complete.state is State.STARTED and len(complete.pods) < complete.job.wanted
     ):
