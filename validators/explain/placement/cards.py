@@ -173,18 +173,24 @@ def _require_parts(mode: str) -> None:
 
 
 VOLCANO = Maker(
-    "volcano.sh/node-vgpu-register",
-    "volcano.sh/vgpu-ids-new",
-    *(f"volcano.sh/vgpu-{what}" for what in ("number", "memory", "memory-percentage", "cores")),
-    _of_volcano,
+    registered="volcano.sh/node-vgpu-register",
+    assigned="volcano.sh/vgpu-ids-new",
+    number="volcano.sh/vgpu-number",
+    memory="volcano.sh/vgpu-memory",
+    percent="volcano.sh/vgpu-memory-percentage",
+    cores="volcano.sh/vgpu-cores",
+    decode=_of_volcano,
     exact=False,  # before 1.14 its scheduler takes less than 100 percent for none
     whole=True,
 )
 HAMI = Maker(
-    "hami.io/node-nvidia-register",
-    "hami.io/vgpu-devices-allocated",
-    *(f"nvidia.com/{what}" for what in ("gpu", "gpumem", "gpumem-percentage", "gpucores")),
-    _of_hami,
+    registered="hami.io/node-nvidia-register",
+    assigned="hami.io/vgpu-devices-allocated",
+    number="nvidia.com/gpu",
+    memory="nvidia.com/gpumem",
+    percent="nvidia.com/gpumem-percentage",
+    cores="nvidia.com/gpucores",
+    decode=_of_hami,
     exact=True,
     whole=False,  # its configuration decides
 )

@@ -192,6 +192,7 @@ def test_devices_of_claims_are_counted_by_driver_where_they_were_read() -> None:
         "allocatable": 4,
         "requested": 2,
     }
-    for found in ({}, Unread("Forbidden", "may not", "grant it")):
+    nothing: dict[str, Any] = {}
+    for found in (nothing, Unread("Forbidden", "may not", "grant it")):
         assert snapshot(facts(node("n1"), known={DEVICES: found}))["accelerators"] == []
     assert snapshot(facts(node("n1")))["accelerators"] == []
