@@ -16,6 +16,8 @@ import pytest
 
 from kubeflow_volcano.catalog.evictions.presets import with_preset
 from kubeflow_volcano.cluster.objects import Object, Ref, new_object
+from kubeflow_volcano.validators.explain.reading.situation import read_situation
+from kubeflow_volcano.validators.explain.stages import explain
 from tests.integration.breaking import made, space
 from tests.integration.explaining import GPU, SIMULATED
 from tests.integration.test_explain_eviction import is_open, priority_class, queue, vcjob
@@ -63,9 +65,15 @@ def tiers(stand: Volcano, preset: str, *more: Object) -> dict[str, Any]:
     return {"volcano_scheduler_tiers": document["tiers"]}
 
 
-def within(tier: int, name: str) -> Object:
-    """A gang of two, of one GPU each, all of it within one HyperNode of that tier."""
-    job = vcjob(name, 2, 2)
+def explained(stand: Volcano, namespace: str, name: str) -> dict[str, str]:
+    """The reasons of what `explain job` says, each with the last object that it names."""
+    findings = explain(read_situation(stand.cluster, namespace, name)).findings
+    return {item.reason: item.objects[-1].name if item.objects else "" for item in findings}
+
+
+def within(tier: int, name: str, pods: int = 2) -> Object:
+    """A gang of so many pods, of one GPU each, all of it within one HyperNode of that tier."""
+    job = vcjob(name, pods, pods)
     job["spec"]["networkTopology"] = {"mode": "hard", "highestTierAllowed": tier}
     return job
 
@@ -102,7 +110,12 @@ def test_a_gang_stays_within_a_hypernode_of_the_tier_that_it_allows(stand: Volca
                 removed(stand, namespace, job["metadata"]["name"])
             stand.create(namespace, within(1, "rack"))
             assert at_last(lambda: stand.placed(namespace, "rack"), [2], QUIET_SECONDS, every=1) == [0]
+            assert "TopologyFull" in explained(stand, namespace, "rack")
+            stand.create(namespace, within(1, "wide", 3))
+            until(lambda: "TopologyTooSmall" in explained(stand, namespace, "wide"))
+            removed(stand, namespace, "wide")
         lands(stand, namespace, "rack", *RACKS["b"])
+        assert explained(stand, namespace, "rack")["TopologyTier"] == "rack-b"
 
 
 def test_without_the_plugin_of_topologies_hard_restricts_nothing(stand: Volcano) -> None:
@@ -114,6 +127,8 @@ def test_without_the_plugin_of_topologies_hard_restricts_nothing(stand: Volcano)
     ):
         stand.create(namespace, within(1, "rack"))
         lands(stand, namespace, "rack", "gpu-2", "gpu-4")
+        told = explained(stand, namespace, "rack")
+        assert (told["TopologyTier"], "TopologyIgnored" in told) == ("room", True)
 
 
 @pytest.mark.parametrize("action", ["", "gangpreempt"])

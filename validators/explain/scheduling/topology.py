@@ -54,12 +54,8 @@ def topology(situation: Situation) -> Iterator[Finding]:
     limit = _limit(policy, facts)
     placed = frozenset(pod["spec"]["nodeName"] for pod in situation.placed)
     around = sorted((item for item in domains if placed <= item.nodes), key=lambda item: (item.tier, len(item.nodes)))
-    if situation.unscheduled <= 0:
-        yield from _where(around, policy, situation)
-        return
-    if policy.get("mode", "hard") != "hard" or not _is_known(facts):
-        return
-    if ignored := _ignored(policy, limit, facts):
+    applied = policy.get("mode", "hard") == "hard" and _is_known(facts)
+    if applied and (ignored := _ignored(policy, limit, facts)):
         yield finding(
             "TopologyIgnored",
             f"networkTopology of {situation.group_ref or situation.job.ref} has no effect: {ignored[0]}.",
@@ -69,6 +65,10 @@ def topology(situation: Situation) -> Iterator[Finding]:
             commands=_COMMANDS,
             blocks=False,
         )
+        applied = False
+    if situation.unscheduled <= 0:
+        yield from _where(around, policy, situation)
+    if situation.unscheduled <= 0 or not applied:
         return
     top = max((item.tier for item in domains), default=0)
     if limit is None or (limit > top and not older(version(facts), _BY_PLUGIN_SINCE)):
@@ -131,14 +131,14 @@ def _too_small(allowed: Sequence[_Domain], limit: int, situation: Situation) -> 
     if not sets:
         return
     now = nodes_with_pods(facts)
-    if how_many_fit(sets, now, needed) < needed:  # which is told for the whole cluster
-        return
     fits = {item.ref: how_many_fit(sets, here, needed) if (here := _in(item, now)) else 0 for item in allowed}
     if any(count >= needed for count in fits.values()):
         return
     own = {pod["metadata"]["uid"] for pod in situation.placed}
     empty = nodes_of(facts.all("nodes"), [pod for pod in facts.all("pods") if pod["metadata"].get("uid") in own])
     never = not any(how_many_fit(sets, here, needed) >= needed for item in allowed if (here := _in(item, empty)))
+    if how_many_fit(sets, empty if never else now, needed) < needed:  # which is told for the whole cluster
+        return
     ref = situation.group_ref or situation.job.ref
     best = max(fits.values(), default=0)
     held = ", where its other pods are" if situation.placed else ""

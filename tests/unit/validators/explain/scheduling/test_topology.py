@@ -74,6 +74,13 @@ def test_other_pods_in_the_hypernode_are_waited_for() -> None:
     assert told(answer(HARD, both, *spare)) == []
 
 
+def test_a_full_cluster_does_not_hide_that_waiting_is_in_vain() -> None:
+    other = tfjob("other", workers=1)
+    full = answer(HARD, *LEAVES, SPINE, member(other, cpu="3", on="n1"), group(other, 1))
+    assert {item.reason for item in full.findings if item.blocks} == {"GangDoesNotFit", "TopologyTooSmall"}
+    assert told(answer(HARD, *LEAVES, SPINE, workers=3)) == []  # the cluster never has room for three
+
+
 def test_what_is_placed_already_says_where_the_rest_goes() -> None:
     roomy = [node("big", cpu="64"), hyper("s3", 1, of_nodes(exactMatch={"name": "big"}))]
     assert told(answer(HARD, *LEAVES, SPINE, *roomy)) == []
