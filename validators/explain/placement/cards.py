@@ -2,7 +2,7 @@
 
 Rules: checkNodeGPUSharingPredicate and decodeNodeDevices of pkg/scheduler/api/devices/nvidia/vgpu of Volcano, v1.8.2 to
 v1.15.1; Fit of pkg/device/nvidia and DecodeNodeDevices (text) and UnMarshalNodeDevices (JSON, from v2.8.0 on) of
-pkg/device of HAMi, v2.4.0 to v2.9.0. Types and UUIDs that pods ask for, NUMA nodes, quotas and defaults of HAMi are not
+pkg/device of HAMi, v2.4.0 to v2.9.0. Types and UUIDs that pods require, NUMA nodes, quotas and defaults of HAMi are not
 looked at, so that the numbers here are upper bounds: too little is certain, enough is not.
 """
 
@@ -48,7 +48,7 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a container asks for: parts of `number` cards, each with so much memory, or percent of it, and cores."""
+    """What a container requests: parts of `number` cards, each with so much memory, or percent of it, and cores."""
 
     number: int
     memory: int
@@ -82,7 +82,7 @@ class Maker:
         return frozenset({self.memory, self.percent, self.cores})
 
     def parts(self, pod: Object) -> tuple[Part, ...]:
-        """What the containers of the pod ask for."""
+        """What the containers of the pod request."""
         return tuple(filter(None, (self._part(item) for item in pod["spec"].get("containers") or ())))
 
     def _part(self, container: Object) -> Part | None:

@@ -141,9 +141,9 @@ def _too_few(maker: Maker, cards: Cards, parts: tuple[Part, ...], needed: int) -
         todo += "add a node with more cards."
     else:
         what = "they are empty" if ever < needed else "others have parts of them"
-        found = f"{counted(needed, 'pod')} of the gang ask for {few([str(part) for part in parts])} of a card, and the "
+        found = f"{counted(needed, 'pod')} of the gang request {few([str(part) for part in parts])} of a card, and the "
         found += f"cards have room for {now} of them at most: {what}."
-        todo = "ask for less of a card, or add cards." if ever < needed else "wait until other pods end, or add cards."
+        todo = "request less of a card, or add cards." if ever < needed else "wait until other pods end, or add cards."
     return finding(
         "CardsFull" if ever >= needed else "CardsTooFew",
         found,

@@ -86,7 +86,7 @@ def _kind(pod: Object, situation: Situation) -> str:
 
 
 def _free_by_ring(node: Node) -> tuple[int, int] | None:
-    """Free NPUs of each ring; None where it is not such a machine, or not all that are in use are told by pods."""
+    """Free NPUs of each ring; None where it is not such a machine, or pods do not say of all that are in use."""
     told = [str((pod["metadata"].get("annotations") or {}).get(_NPU) or "") for pod in node.pods]
     used = {int(number) for text in told for number in _ID.findall(text)}
     known = len(used) == node.used.get(_NPU, 0) and used <= {*range(_ALL)}
