@@ -193,8 +193,8 @@ def test_the_gang_is_what_the_example_says_and_is_bound_together(
         for obj in jobs_of(example):
             if obj["kind"] in ENDS:
                 members = members_of(recorder, obj["metadata"]["name"])
-                job = Ref(obj["apiVersion"], obj["kind"], members[0].namespace, obj["metadata"]["name"])
-                follow_to_its_end(cluster, job, members)
+                ref = Ref(obj["apiVersion"], obj["kind"], members[0].namespace, obj["metadata"]["name"])
+                follow_to_its_end(cluster, ref, members)
 
 
 def test_the_gang_that_needs_gpus_gets_one_for_each_pod(cluster: Cluster) -> None:
