@@ -26,8 +26,13 @@ HOME = Path(str(files("kubeflow_volcano"))) / "examples"
 PAGE = "README.md"
 """The page about them, in the same directory."""
 
+PIPELINE, ARGO_PIPELINE = UPLOADS = "train_and_predict", "train_and_predict-argo"
+"""One pipeline in two forms, which the API of Pipelines takes and kubectl does not: that of Pipelines 2, and Argo's."""
+
 _MARKS = "<!-- examples: python -m kubeflow_volcano.catalog.examples -->", "<!-- end of examples -->"
 _PARTS = ("You see", "GPUs", "Images", "Started")
+_NO_IMAGES = "argostub/"
+"""Names of steps that the driver of Pipelines 2 carries out itself: no images, and known to it by these names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +93,14 @@ def example_kinds() -> tuple[ExampleKind, ...]:
 def examples() -> tuple[Example, ...]:
     """Every example, by name; those of the folder itself before those of folders in it."""
     names = [path.relative_to(HOME).with_suffix("").as_posix() for path in HOME.glob("**/*.yaml")]
-    return tuple(map(load_example, sorted(names, key=lambda name: (name.count("/"), name))))
+    ordered = sorted(set(names) - {*UPLOADS}, key=lambda name: (name.count("/"), name))
+    return tuple(map(load_example, ordered))
+
+
+def load_upload(name: str) -> tuple[dict[str, Any], ...]:
+    """The documents of one of `UPLOADS`."""
+    path = f"{name}.yaml"
+    return tuple(foreign.parse((HOME / path).read_text(encoding="utf-8"), f"examples/{path}"))
 
 
 def load_example(name: str) -> Example:
@@ -118,8 +130,10 @@ def _header(text: str) -> Iterator[tuple[str, str]]:
 
 
 def example_images() -> tuple[str, ...]:
-    """Every image that the examples name, each once."""
-    return tuple(dict.fromkeys(image for example in examples() for image in _images(example.objects)))
+    """Every image that the examples and the pipelines to upload name, each once."""
+    written = (*(example.objects for example in examples()), *map(load_upload, UPLOADS))
+    named = dict.fromkeys(image for objects in written for image in _images(objects))
+    return tuple(image for image in named if not image.startswith(_NO_IMAGES))
 
 
 def _images(value: Any) -> Iterator[str]:
@@ -127,7 +141,7 @@ def _images(value: Any) -> Iterator[str]:
         if isinstance(value.get("image"), str):
             yield value["image"]
         value = value.values()
-    for item in value if not isinstance(value, str | int | None) else ():
+    for item in () if isinstance(value, str | float | int | None) else value:
         yield from _images(item)
 
 
