@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ USER_AGENT = "kubeflow-volcano-validators"
 """The API server takes the field manager of what a validation writes from this user agent."""
 
 _QUESTIONS = "/apis/authorization.k8s.io/"
+_TOKENS = re.compile(r"/api/v1/namespaces/[^/]+/serviceaccounts/[^/]+/token")
 
 
 @dataclass(slots=True, eq=False)  # two requests to one path are two, also when one of them is refused
@@ -33,7 +35,7 @@ class Write:
 
 
 class Acting(Cluster):
-    """Records requests other than dry runs and access reviews, which leave nothing behind."""
+    """Records requests other than dry runs, access reviews and those for tokens, which leave nothing behind."""
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
@@ -45,7 +47,8 @@ class Acting(Cluster):
         Raises:
             ApiError: the server refused, or the last error was still transient at the deadline.
         """
-        if method == "GET" or path.startswith(_QUESTIONS) or (how.get("query") or {}).get("dryRun"):
+        leaves_nothing = path.startswith(_QUESTIONS) or _TOKENS.fullmatch(path)
+        if method == "GET" or leaves_nothing or (how.get("query") or {}).get("dryRun"):
             return super().request(method, path, **how)
         write = _of(method, path, how.get("body"))
         self.writes.append(write)

@@ -7,7 +7,7 @@ import copy
 import secrets
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
@@ -124,6 +124,7 @@ class Session:
         self._tracked: dict[str, Tracked] = {}
         self._gone: set[str] = set()
         self._swept: list[Tracked] = []
+        self._outside: list[Callable[[], tuple[Tracked, ...]]] = []
         self.account: Cleanup | None = None
 
     def part(self, name: str) -> Session:
@@ -355,6 +356,13 @@ class Session:
         for item, text in refused.items():
             raise ProbeRefused(f"{item.ref} cannot be deleted: {text}")
 
+    def at_close(self, remove: Callable[[], tuple[Tracked, ...]]) -> None:
+        """Let `close` call this first: it removes what another API than that of Kubernetes made, and returns the rest.
+
+        It raises nothing, and waits for what the probe, which may still run, has just asked that API for.
+        """
+        self._outside.append(remove)
+
     def gone(self, *uids: str) -> None:
         """Record that a probe has seen the deletion of these objects."""
         with self._state:
@@ -386,11 +394,13 @@ class Session:
             started = time.monotonic()
             patience = Deadline(patience_seconds)
             self.stop()
+            outside = tuple(item for remove_all in self._outside for item in remove_all())
             self._recover()
             here = self._present()
             if here or self._swept:
                 self.progress(f"removing {counted(len(here), 'probe object')}")
             left, volumes = remove(self.cluster, here, self._swept, patience)
+            left += outside
             # A probe that a signal cut off may have seen more objects in the meantime; they go with their owners.
             known = {item.uid for item in (*here, *volumes)}
             left += wait_gone(self.cluster, [item for item in self._present() if item.uid not in known], patience)

@@ -217,7 +217,7 @@ def _selection(group: argparse._ArgumentGroup) -> None:
     _text(group, "--probe-namespace", "NAME", "existing namespace for probes; it is not deleted")
     _flag(group, "--exec-in-pods", "run commands in the release's own pods to check that they can write (D7)")
     _flag(group, "--network-per-node", "test the network from a pod on each node (E2)")
-    _flag(group, "--acceptance", "create the project's examples and see that they run (J1 to J8)")
+    _flag(group, "--acceptance", "create the project's examples and see that they run (J1 to J9)")
     _text(group, "--login-as", "EMAIL", "sign in at the gateway (E9); password in $KFV_LOGIN_PASSWORD or in a file")
     group.add_argument(
         "--login-password-file",

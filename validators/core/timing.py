@@ -58,5 +58,7 @@ class Timing:
 
     accept_seconds: float = 300.0
     """Within this time an example runs or completes; the longest part is usually the pull of its image (J1 to J8)."""
+    pipeline_seconds: float = 600.0
+    """Within this time a pipeline of four steps has run, each with its driver and pulls of its own (J9)."""
     settle_running_seconds: float = 10.0
     """How long an example that runs is followed, to see whether it fails at once (J1 to J8)."""

@@ -31,6 +31,14 @@ POD_EVENTS = tuple(Rule(verb, "", "events") for verb in ("list", "watch"))
 """What it takes to learn early that a pod will not start."""
 
 
+def forwarding(namespace: str) -> tuple[Rule, ...]:
+    """What it takes to reach a port of a pod of this namespace.
+
+    Over a websocket the server requires get, from Kubernetes 1.35 on create too (kubernetes/kubernetes#134577).
+    """
+    return tuple(Rule(verb, "", "pods/portforward", namespace) for verb in ("get", "create"))
+
+
 @dataclass(frozen=True, slots=True)
 class ProbeOptions(Options):
     """Beside what every session has: as whom the probe `login` signs in at the gateway, if at all.

@@ -49,6 +49,9 @@ _OF_EVERY_CLUSTER = frozenset({"default", "kube-node-lease", "kube-public", "kub
 _API = "authorization.k8s.io/v1"
 _AT_ONCE = 8
 _ONLY_FOR_OWN_NAMESPACE = frozenset({"leases", "namespaces", "resourcequotas", "serviceaccounts"})
+_ONLY_IN_ANOTHERS = frozenset(
+    {("watch", "persistentvolumeclaims"), ("create", "serviceaccounts/token"), ("get", "pods/log")}
+)
 _UNASKED = frozenset({HOMES, VOLCANO_HOME, APPLIED_OBJECTS.namespace})
 """Where a right is needed in namespaces that need not be there; the refusal itself says what is missing."""
 _ALWAYS = (NAMESPACES.listing, NODES.listing, *DEVICES.needs)
@@ -183,11 +186,12 @@ def _is_dry_run(rule: Rule) -> bool:
 def _of_the_other_mode(rule: Rule, namespace: str) -> bool:
     """Whether a probe does that only in a namespace of its own, or only in one that is there, and this is not so.
 
-    In one that is there neither quota nor account is waited for. An own namespace is deleted with its claims.
+    In one that is there neither quota nor account is waited for. An own namespace is deleted with its claims, and has
+    no account of a person, nor what is run as one and has logs.
     """
     if namespace:
         return rule.resource in _ONLY_FOR_OWN_NAMESPACE
-    return (rule.verb, rule.resource) == ("watch", "persistentvolumeclaims")
+    return not rule.namespace and (rule.verb, rule.resource) in _ONLY_IN_ANOTHERS
 
 
 def missing_for_probes(cluster: Cluster, checks: Iterable[Check], namespace: str) -> Mapping[str, Unread]:

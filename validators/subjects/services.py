@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.cluster.readiness import State, assess, assess_pod
 from kubeflow_volcano.text import counted, few
 from kubeflow_volcano.validators.core.facts import Facts, Read
@@ -29,6 +29,30 @@ SERVICE_OF_SLICE = "kubernetes.io/service-name"
 """Label of an EndpointSlice: the name of its Service."""
 NO_NAME_SERVER = "ScaledToZero"
 """Reason where it is the Service of the cluster's DNS."""
+
+
+def pod_behind(facts: Facts, service: Ref, port_of: Callable[[Object], Object]) -> tuple[Object, int] | None:
+    """A ready pod behind a Service, no simulated one, and the number of a port there; None where there is none.
+
+    `port_of` is given the Service and returns its port, or nothing.
+    """
+    found = facts.get(SERVICES, service.namespace, service.name)
+    selector = (found or {}).get("spec", {}).get("selector")
+    if found is None or not selector:
+        return None
+    port = port_of(found)
+    target = port.get("targetPort", port.get("port"))
+    simulated = {item["metadata"]["uid"] for item in facts.simulated_pods}
+    for pod in facts.objects.get(PODS, ()):
+        meta = pod["metadata"]
+        ours = meta.get("namespace") == service.namespace and _selects(found, pod)
+        if ours and conditions(pod).get("Ready", {}).get("status") == "True" and meta["uid"] not in simulated:
+            ports = (item for one in pod["spec"]["containers"] for item in one.get("ports") or ())
+            named = {item.get("name"): item["containerPort"] for item in ports}
+            number = target if isinstance(target, int) else named.get(target)
+            if number:
+                return pod, number
+    return None
 
 
 def with_selector(facts: Facts) -> tuple[Object, ...]:

@@ -17,6 +17,7 @@ from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.cluster.namespaces import Obstacle
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.experiment.acting import Acting
 from kubeflow_volcano.experiment.closing import SHARED
 from kubeflow_volcano.experiment.leftovers import EXPIRES, KINDS, OWNER, expired, this_process
 from kubeflow_volcano.experiment.remains import Tracked
@@ -187,6 +188,30 @@ def test_nothing_is_created_once_the_session_ends(api: Any, session: Session) ->
     with pytest.raises(ProbeRefused, match="ending"):
         session.create(pod())
     assert api.seen("POST", PODS) == []
+
+
+def test_what_another_api_keeps_is_told_with_what_is_left_and_its_objects_are_waited_for(
+    api: Any, session: Session
+) -> None:
+    served(api)
+    kept = Tracked(Ref("pipelines.kubeflow.org/v2beta1", "Run", "mine", "r"), "r", "no database")
+
+    def remove() -> tuple[Tracked, ...]:
+        session.part("other").adopt(live(pod()))  # as what it sees of its own when the run ends
+        return (kept,)
+
+    session.part("other").at_close(remove)
+    account = session.close()
+    assert account.left == (kept,)
+    assert [item.uid for item in account.removed] == ["u1"]
+
+
+def test_a_token_that_is_asked_for_is_no_change_of_the_cluster(api: Any) -> None:
+    path = "/api/v1/namespaces/mine/serviceaccounts/default-editor/token"
+    api.on("POST", path, api.reply(201, {"status": {"token": "t"}}))
+    cluster = Acting.connect(api.kubeconfig)
+    cluster.request("POST", path, body={"spec": {}})
+    assert cluster.writes == []
 
 
 class Signal(BaseException):

@@ -36,10 +36,12 @@ NOTEBOOK = "notebook"
 CLAIMS = ("", ("persistentvolumeclaims",))
 """The resource of claims, with its API group: the session looks at their volumes when it removes them."""
 
-_OF_CLAIMS = (
+OF_CLAIMS = (
     Rule("get", "", "persistentvolumeclaims"),
     *(Rule(verb, "", "persistentvolumes") for verb in ("get", "watch", "patch")),
 )
+"""What it takes beside to remove a claim with its volume."""
+
 _TICK = 0.5
 _GONE_SECONDS = 60.0
 _HARD = {"pods": "40"}
@@ -54,7 +56,8 @@ class Attempt:
     """One example: how far its object came, after how many seconds, and what its status and pods said last.
 
     `reached`: it has completed, or runs with all of its pods where that is the goal. `simulated` is the
-    number of its pods on nodes without a machine. `absent`: why it was not created.
+    number of its pods on nodes without a machine. `absent`: why it was not created. `todo`: what to do, where the
+    cause is known.
     """
 
     example: str
@@ -66,6 +69,7 @@ class Attempt:
     waiting: str = ""
     simulated: int = 0
     absent: str = ""
+    todo: str = ""
 
 
 @dataclass
@@ -98,7 +102,7 @@ def acceptance_probe(
         needs=(
             *ACTING,
             *(Rule(verb, group, item) for group, plurals in resources.items() for item in plurals for verb in verbs),
-            *(rule for rule in _OF_CLAIMS if CLAIMS in resources.items()),
+            *(rule for rule in OF_CLAIMS if CLAIMS in resources.items()),
         ),
     )
 
@@ -139,7 +143,7 @@ def _variants(session: Session, name: str) -> Iterator[tuple[str, Example]]:
         return
     (own,) = {item["image"] for item in example.objects[-1]["spec"]["template"]["spec"]["containers"]}
     for number, image in enumerate(offered, start=1):
-        objects = tuple(_renamed(obj, {own: image}) for obj in example.objects)
+        objects = tuple(renamed(obj, {own: image}) for obj in example.objects)
         yield f"{name} with {image}", replace(example, name=f"{name}-{number}", objects=objects)
 
 
@@ -189,11 +193,11 @@ def _follow(session: Session, timing: Timing, attempt: Attempt, created: Object,
             now = time.monotonic()
             since = (since or now) if attempt.state in {goal, State.COMPLETED} and seen.run() else 0.0
             settled = since and now - since >= timing.settle_running_seconds
-            if attempt.state > State.RUNNING or settled or _cannot_start(seen.pods.values()) or session.stopped:
+            if attempt.state > State.RUNNING or settled or cannot_start(seen.pods.values()) or session.stopped:
                 break
     attempt.reached = attempt.state is State.COMPLETED or (attempt.state is goal and bool(since))
     attempt.seconds = round(time.monotonic() - started, 1)
-    attempt.waiting = "; ".join(_waiting(seen.pods.values()))
+    attempt.waiting = "; ".join(waiting(seen.pods.values()))
     attempt.simulated = sum(SIMULATED_POD in (pod["metadata"].get("labels") or {}) for pod in seen.pods.values())
     for pod in seen.pods.values():
         session.adopt(pod)
@@ -218,21 +222,27 @@ def _obstacle(session: Session, facts: Facts, example: Example) -> str:
     for obj in needed:
         if obj["kind"] not in session.cluster.kinds(obj["apiVersion"]):
             return f"the cluster serves no {obj['kind']} of {obj['apiVersion']}"
-    if any(item["kind"] == "PersistentVolumeClaim" for item in example.objects) and not _is_dynamic(facts):
-        return "its claim needs a default StorageClass with a provisioner"
+    if any(item["kind"] == "PersistentVolumeClaim" for item in example.objects) and (reason := provisioned(facts)):
+        return reason
     if "default-editor" in str(example.objects) or main["kind"] == "Experiment":
-        space = facts.get(NAMESPACES, "", session.options.namespace) if session.options.namespace else None
-        key, value = PROFILE
-        if ((space or {"metadata": {}})["metadata"].get("labels") or {}).get(key) != value:
-            return "it needs the namespace of a profile: --probe-namespace names one"
+        return in_profile(session, facts)
     return ""
 
 
-def _is_dynamic(facts: Facts) -> bool:
-    """Whether claims get volumes that are made for them; those that others made in advance are not to be taken."""
+def in_profile(session: Session, facts: Facts) -> str:
+    """Why what needs the accounts of a profile cannot be created; empty if the session is in a profile's namespace."""
+    space = facts.get(NAMESPACES, "", session.options.namespace) if session.options.namespace else None
+    key, value = PROFILE
+    if ((space or {"metadata": {}})["metadata"].get("labels") or {}).get(key) != value:
+        return "it needs the namespace of a profile: --probe-namespace names one"
+    return ""
+
+
+def provisioned(facts: Facts) -> str:
+    """Why a claim gets no volume that is made for it, which those that others made are not; empty if it gets one."""
     name = next(iter(default_classes(facts)), "")
     provisioner: str = (facts.get(STORAGE_CLASSES, "", name) or {}).get("provisioner", STATIC)
-    return provisioner != STATIC
+    return "its claim needs a default StorageClass with a provisioner" if provisioner == STATIC else ""
 
 
 def _objects(session: Session, example: Example, namespace: str) -> Iterator[Object]:
@@ -246,16 +256,16 @@ def _objects(session: Session, example: Example, namespace: str) -> Iterator[Obj
     images = session.options.images if isinstance(session.options, ProbeOptions) else {}
     for obj in example.objects:
         if obj["kind"] in session.cluster.kinds(obj["apiVersion"]):
-            renamed = _renamed(obj, {**images, **names})
-            yield {**renamed, "metadata": {**renamed["metadata"], "namespace": namespace}}
+            own = renamed(obj, {**images, **names})
+            yield {**own, "metadata": {**own["metadata"], "namespace": namespace}}
 
 
-def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+def renamed(value: Any, names: Mapping[str, str]) -> Any:
     """The value with images and with names of the example's objects replaced, also as the claim in pvc://NAME/."""
     if isinstance(value, dict):
-        return {key: _renamed(item, names) for key, item in value.items()}
+        return {key: renamed(item, names) for key, item in value.items()}
     if isinstance(value, list):
-        return [_renamed(item, names) for item in value]
+        return [renamed(item, names) for item in value]
     if not isinstance(value, str):
         return value
     scheme, mark, rest = value.partition("://")
@@ -265,7 +275,7 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
     return names.get(value, value)
 
 
-def _waiting(pods: Iterable[Object]) -> Iterator[str]:
+def waiting(pods: Iterable[Object]) -> Iterator[str]:
     """What keeps each pod from running, in a few words."""
     for pod in pods:
         scheduled = conditions(pod).get("PodScheduled", {})
@@ -275,7 +285,8 @@ def _waiting(pods: Iterable[Object]) -> Iterator[str]:
             yield f"{pod['metadata']['name']}: {reason}: {text}".rstrip(": ")
 
 
-def _cannot_start(pods: Iterable[Object]) -> bool:
+def cannot_start(pods: Iterable[Object]) -> bool:
+    """Whether the image of one of them cannot be had."""
     return any(reason in BAD_IMAGE_REASONS for pod in pods for reason, _ in _containers(pod))
 
 

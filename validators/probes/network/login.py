@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from urllib.parse import urljoin, urlsplit
 
-from kubeflow_volcano.cluster.objects import Object, conditions
+from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.cluster.pods.port_forward import PortForward, port_forward
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.experiment.session import Session
@@ -22,8 +22,7 @@ from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.validators.core.facts import Facts, Probe
 from kubeflow_volcano.validators.core.resources import NODES, PODS, SERVICES
-from kubeflow_volcano.validators.core.rights import Rule
-from kubeflow_volcano.validators.probes.acting import ProbeOptions, noting
+from kubeflow_volcano.validators.probes.acting import ProbeOptions, forwarding, noting
 from kubeflow_volcano.validators.probes.network.browser import Browser, NoAnswerError, Page, Request, origin
 from kubeflow_volcano.validators.probes.network.credentials import Credentials
 from kubeflow_volcano.validators.probes.network.front_door import (
@@ -33,12 +32,9 @@ from kubeflow_volcano.validators.probes.network.front_door import (
     host_of_gateway,
     http_port,
 )
+from kubeflow_volcano.validators.subjects.services import pod_behind
 
-FORWARD = (
-    Rule("get", "", "pods/portforward", SERVICE.namespace),
-    Rule("create", "", "pods/portforward", SERVICE.namespace),
-)
-"""Over a websocket the server requires get, from Kubernetes 1.35 on create too (kubernetes/kubernetes#134577)."""
+FORWARD = forwarding(SERVICE.namespace)
 
 _SECONDS = 30.0
 _MOST_STEPS = 20
@@ -118,22 +114,7 @@ def run(session: Session, facts: Facts, progress: Progress) -> Login:
 
 def gateway_pod(facts: Facts) -> tuple[Object, int] | None:
     """A ready pod behind the gateway's Service, no simulated one, and its port for HTTP; None where there is none."""
-    service = facts.get(SERVICES, SERVICE.namespace, SERVICE.name)
-    selector = (service or {}).get("spec", {}).get("selector")
-    if service is None or not selector:
-        return None
-    target = http_port(service).get("targetPort", http_port(service).get("port"))
-    simulated = {item["metadata"]["uid"] for item in facts.simulated_pods}
-    for pod in facts.objects.get(PODS, ()):
-        meta = pod["metadata"]
-        ours = meta.get("namespace") == SERVICE.namespace and selector.items() <= (meta.get("labels") or {}).items()
-        if ours and conditions(pod).get("Ready", {}).get("status") == "True" and meta["uid"] not in simulated:
-            ports = (item for one in pod["spec"]["containers"] for item in one.get("ports") or ())
-            named = {item.get("name"): item["containerPort"] for item in ports}
-            number = target if isinstance(target, int) else named.get(target)
-            if number:
-                return pod, number
-    return None
+    return pod_behind(facts, SERVICE, http_port)
 
 
 def sign_in(browser: Browser, credentials: Credentials, evidence: Login) -> None:

@@ -69,6 +69,13 @@ def test_what_a_probe_does_is_needed_in_its_namespace_only() -> None:
     assert where(probing, read_only=True) == {}
 
 
+def test_tokens_and_logs_of_a_profile_are_asked_for_where_one_is_named_and_nowhere_else() -> None:
+    needs = (Rule("create", "", "serviceaccounts/token", names=("default-editor",)), Rule("get", "", "pods/log"))
+    check = a_check(*needs, GET_SECRETS, probe="p")
+    assert where(check) == {"": {str(GET_SECRETS)}}
+    assert where(check, probe_namespace="team") == {"team": {*map(str, needs), str(GET_SECRETS)}}
+
+
 def test_dry_runs_are_made_in_one_namespace() -> None:
     dry = a_check(Rule("create", "kubeflow.org", "tfjobs"))
     assert where(dry) == {"default": {"create tfjobs.kubeflow.org"}}

@@ -1,4 +1,4 @@
-"""J1 to J8 on literal evidence: what reached its goal, what did not, and what was never created."""
+"""J1 to J9 on literal evidence: what reached its goal, what did not, and what was never created."""
 
 from __future__ import annotations
 

@@ -116,12 +116,12 @@ def test_pods_say_what_they_wait_for_and_whether_that_lasts() -> None:
             "containerStatuses": [{"state": {"waiting": {"reason": "PodInitializing"}}}],
         },
     }
-    waiting = [*examples._waiting([pod])]  # noqa: SLF001
+    waiting = [*examples.waiting([pod])]
     assert waiting == ["p has no node: 0/3 nodes are available", "p: ImagePullBackOff: no such"]
-    assert examples._cannot_start([pod])  # noqa: SLF001
+    assert examples.cannot_start([pod])
     starting = {**pod, "status": {"containerStatuses": [{"state": {"waiting": {"reason": "ContainerCreating"}}}]}}
-    assert [*examples._waiting([starting])] == []  # noqa: SLF001
-    assert not examples._cannot_start([starting])  # noqa: SLF001
+    assert [*examples.waiting([starting])] == []
+    assert not examples.cannot_start([starting])
 
 
 def test_a_notebook_is_tried_with_each_image_that_the_inventory_offers() -> None:
