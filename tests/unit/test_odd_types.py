@@ -30,7 +30,7 @@ from kubeflow_volcano.hosts.facts import Host
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.backup import files as backups
-from kubeflow_volcano.rollout.backup.admitted import Platform, access_given, refused
+from kubeflow_volcano.rollout.backup.admitted import Platform, Spaces, access_given, refused
 from kubeflow_volcano.rollout.backup.selection import has_ended, sendable, stage_of, why_left_out
 from kubeflow_volcano.rollout.bundle import contents
 from kubeflow_volcano.rollout.bundle.sums import Summing
@@ -208,9 +208,8 @@ def test_a_backup(draw: Draw, tmp_path: Path) -> None:
             objects = backups.read(place, accept_changed=True).objects
         except ProblemsError:
             objects = ()
-        assert all(
-            problem.todo for problem in refused(objects, TITLES, {"team-a"}, {"team-a"}, PLATFORM, allow_rights=False)
-        )
+        spaces = Spaces(frozenset({"team-a"}), frozenset({"team-a"}), frozenset())
+        assert all(problem.todo for problem in refused(objects, TITLES, spaces, PLATFORM, allow_rights=False))
         access_given(objects)
         for obj in objects:
             why_left_out(obj), has_ended(obj), stage_of(obj), sendable(obj, {}), owner_of(obj)

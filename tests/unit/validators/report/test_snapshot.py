@@ -192,7 +192,7 @@ def test_devices_of_claims_are_counted_by_driver_where_they_were_read() -> None:
         "allocatable": 4,
         "requested": 2,
     }
-    nothing: dict[str, Any] = {}
-    for found in (nothing, Unread("Forbidden", "may not", "grant it")):
+    unknown: tuple[Any, ...] = ({}, Unread("Forbidden", "may not", "grant it"))
+    for found in unknown:
         assert snapshot(facts(node("n1"), known={DEVICES: found}))["accelerators"] == []
     assert snapshot(facts(node("n1")))["accelerators"] == []
