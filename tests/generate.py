@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from gang_demo.catalogue import CASES
-from gang_demo.show import page
-from kubeflow_volcano.catalog import data, document, read
+from kubeflow_volcano.catalog import data, read
 from kubeflow_volcano.deriving.entry import judged_text, text_of
 from kubeflow_volcano.deriving.single import PLUGINS, PROGRAMS, SINGLE, derive_single, kept_objects, objects_of
 from kubeflow_volcano.validators.cli import manual
@@ -26,6 +25,7 @@ from tests import arguments, messages, variables
 from tests.archives import archive_of, derived_again, manifest_of
 from tests.cases import table as cases
 from tests.kustomize_tool import kustomize_of
+from tests.pages import releases, scenarios
 from tests.pages.copies import translated_pages
 from tests.places import ROOT
 from tests.recorded import verdicts
@@ -80,16 +80,16 @@ def _entry(name: str, derived: Mapping[str, Any]) -> tuple[Path, str]:
 
 
 def _catalog() -> Texts:
-    yield document.DOCUMENT, document.render()
-    for front, heads in document.FRONT_PAGES.items():
-        yield front, document.with_versions((ROOT / front).read_text(encoding="utf-8"), heads)
+    yield releases.DOCUMENT, releases.render()
+    for front, heads in releases.FRONT_PAGES.items():
+        yield front, releases.with_versions((ROOT / front).read_text(encoding="utf-8"), heads)
 
 
 def _scenarios() -> Texts:
-    directory = Path(page.DIRECTORY)
+    directory = Path(scenarios.DIRECTORY)
     outcomes = (ROOT / directory / "outcomes.json").read_text(encoding="utf-8")
-    yield Path(page.PAGE), page.render(json.loads(outcomes))
-    for name, (text, _) in page.manifests(CASES).items():
+    yield Path(scenarios.PAGE), scenarios.render(json.loads(outcomes))
+    for name, (text, _) in scenarios.manifests(CASES).items():
         yield directory / name, text
 
 

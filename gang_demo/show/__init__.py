@@ -1,1 +1,1 @@
-"""Outcomes for people: tables, pictures, the page docs/scenarios.md."""
+"""Outcomes for people: tables and pictures."""

@@ -42,11 +42,11 @@ def exists(path: str) -> bool:
     return place(path).exists()
 
 
-def drop_ins(directories: Iterable[str], suffix: str = ".conf") -> list[str]:
+def drop_ins(directories: Iterable[str]) -> list[str]:
     """Files that systemd reads from these directories, in its order: by name; the first directory's file wins."""
     files: dict[str, str] = {}
     for directory in directories:
-        for path in listed(directory, suffix):
+        for path in listed(directory, ".conf"):
             files.setdefault(path.rpartition("/")[2], path)
     return [files[name] for name in sorted(files)]
 

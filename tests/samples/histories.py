@@ -89,4 +89,4 @@ def later(record: History, seconds: float) -> History:
 def _tell(record: History, item: Object, kind: _News) -> None:
     version = {"Pod": "v1", "PodGroup": PODGROUP[0]}.get(item["kind"]) or item["apiVersion"]
     subject = Subject(version, item["kind"], item["metadata"].get("namespace", ""))
-    record.take(Change(subject, kind, (item,), record.known_until, 0.0))
+    record.take(Change(subject, kind, (item,), record.known_until))

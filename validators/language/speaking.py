@@ -58,16 +58,15 @@ def padded(text: str, width: int) -> str:
     return text + " " * (width - _columns(text))
 
 
-def wrapped(text: str, first: str = "", hang: int = 0, width: int | None = None) -> str:
-    """The text in lines of at most `width` columns, or of the terminal's; words longer than that stay whole.
+def wrapped(text: str, first: str = "", hang: int = 0) -> str:
+    """The text in lines of the terminal's columns (or COLUMNS; 100 where there is neither); longer words stay whole.
 
     Args:
         text: its white space is that between words.
         first: what the first line begins with.
         hang: with how many spaces the following lines begin.
-        width: in columns; None asks the terminal (or the environment variable COLUMNS), and is 100 where there is none.
     """
-    lines, width = [first], width or get_terminal_size((_WIDTH, 0)).columns
+    lines, width = [first], get_terminal_size((_WIDTH, 0)).columns
     for word in _PIECES.findall(" ".join(text.split())):
         if _columns(lines[-1] + word.rstrip()) > width and lines[-1].strip() and len(lines[-1]) > hang:
             lines.append(" " * hang)

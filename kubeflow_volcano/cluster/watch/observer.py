@@ -45,14 +45,13 @@ class Change:
 
     RESET carries all objects of the subject (at the start and after every break of the stream). CURRENT carries none:
     every change until now has been reported. The others carry the object that changed. `at` is the monotonic time of
-    arrival, `wall` the same in seconds since the epoch.
+    arrival.
     """
 
     subject: Subject
     type: _News
     objects: tuple[Object, ...]
     at: float
-    wall: float
 
 
 class Observer:
@@ -198,7 +197,7 @@ class Observer:
         return version
 
     def _put(self, subject: Subject, kind: _News, objects: tuple[Object, ...]) -> None:
-        self._news.put(Change(subject, kind, objects, time.monotonic(), time.time()))
+        self._news.put(Change(subject, kind, objects, time.monotonic()))
 
 
 def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:

@@ -130,13 +130,13 @@ class Node:
         self.cgroup.remove()
         network.disconnect(self.facts.veth.interface)
 
-    def log_tail(self, daemon: str, lines: int = 10) -> str:
-        """The last lines of the log of a daemon, or of the node's own start (`node`)."""
+    def _log_tail(self) -> str:
+        """The last lines of the log of the node's own start."""
         try:
-            text = (self.paths.logs / f"{daemon}.log").read_bytes()[-16384:]
+            text = (self.paths.logs / "node.log").read_bytes()[-16384:]
         except FileNotFoundError:
             return ""
-        return "\n".join(text.decode("utf-8", "replace").splitlines()[-lines:])
+        return "\n".join(text.decode("utf-8", "replace").splitlines()[-10:])
 
     def start_signs(self, daemons: Sequence[str]) -> tuple[int, ...]:
         """Changes while these daemons do something new: the sizes of their logs.
@@ -236,7 +236,7 @@ class Node:
         """The error for a node that ended, with the end of the node's own log."""
         return ProblemsError(
             Problem(
-                f"the node did not start: {what}. End of {self.paths.logs / 'node.log'}:\n{self.log_tail('node')}\n",
+                f"the node did not start: {what}. End of {self.paths.logs / 'node.log'}:\n{self._log_tail()}\n",
                 "a first process that builds the node's namespaces and its root.",
                 "fix what the log names, and run `up` again.",
             )

@@ -19,7 +19,7 @@ def history(members: int, *news: tuple[float, Object]) -> GangHistory:
     found = GangHistory(members, 100.0)
     for at, obj in news:
         subject = PODS if obj["kind"] == "Pod" else GROUPS
-        found.take(Change(subject, "MODIFIED", (obj,), 100.0 + at, 0.0))
+        found.take(Change(subject, "MODIFIED", (obj,), 100.0 + at))
     return found
 
 

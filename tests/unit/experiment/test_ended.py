@@ -44,7 +44,7 @@ NORMAL, WARNING = {"type": "Normal"}, {"type": "Warning"}
     ("kind", "news", "obj"), [("Pod", "MODIFIED", {}), ("Event", "ADDED", NORMAL)], ids=["pod", "event"]
 )
 def test_a_change_of_the_pod_and_news_about_it_are_progress(kind: str, news: Any, obj: Any) -> None:
-    assert is_progress(Change(Subject("v1", kind), news, (obj,), 0.0, 0.0))
+    assert is_progress(Change(Subject("v1", kind), news, (obj,), 0.0))
 
 
 @pytest.mark.parametrize(
@@ -52,4 +52,4 @@ def test_a_change_of_the_pod_and_news_about_it_are_progress(kind: str, news: Any
     [("Pod", "RESET", {}), ("Event", "ADDED", WARNING), ("Event", "MODIFIED", NORMAL), ("Event", "RESET", NORMAL)],
 )
 def test_what_is_repeated_or_warns_is_no_progress(kind: str, news: Any, obj: Any) -> None:
-    assert not is_progress(Change(Subject("v1", kind), news, (obj,), 0.0, 0.0))
+    assert not is_progress(Change(Subject("v1", kind), news, (obj,), 0.0))

@@ -19,7 +19,7 @@ def member(name: str, **more: Any) -> Object:
 
 
 def listed(record: History, *pods: Object) -> History:
-    record.take(Change(PODS, "RESET", pods, record.known_until, 0.0))
+    record.take(Change(PODS, "RESET", pods, record.known_until))
     return record
 
 
@@ -142,7 +142,7 @@ class TestInPart:
         record = history()
         for number, at in enumerate((100.0, 100.2)):
             item = member(f"low-worker-{number}", node="x")
-            record.take(Change(PODS, "ADDED", (item,), at, 0.0))
+            record.take(Change(PODS, "ADDED", (item,), at))
 
         assert record.in_part("low", 2) == 0.2
 
@@ -160,7 +160,7 @@ class TestDoubt:
         assert listed(history(), self.GONE).find_doubt() == ""
 
     def test_a_watch_that_broke_off(self) -> None:
-        assert "watch of Pods broke off" in listed(listed(history()), self.GONE).find_doubt()
+        assert "watch of Pods" in listed(listed(history()), self.GONE).find_doubt()
 
     def test_a_new_attempt_does_not_make_it_good(self) -> None:
         record = listed(listed(history()), self.GONE)

@@ -155,7 +155,7 @@ class Watch:
                 items = self._store.list(subject.api_version, subject.kind).items
                 name = subject.fields.removeprefix("metadata.name=")
                 kept = tuple(item for item in items if not name or item["metadata"]["name"] == name)
-                yield Change(subject, "RESET", kept, 0.0, 0.0)
+                yield Change(subject, "RESET", kept, 0.0)
             if self._store.later:
                 self._store.later.pop(0)()
 

@@ -72,11 +72,11 @@ def test_news_are_taken_in() -> None:
     found = QueueView()
     for subject in SUBJECTS:
         assert not found.complete
-        found.take(Change(subject, "RESET", (), 0, 0))
+        found.take(Change(subject, "RESET", (), 0))
     assert found.complete
-    found.take(Change(SUBJECTS[1], "ADDED", (group("g", "a"),), 0, 0))
+    found.take(Change(SUBJECTS[1], "ADDED", (group("g", "a"),), 0))
     assert found.jobs("a")
-    found.take(Change(SUBJECTS[1], "DELETED", (group("g", "a"),), 0, 0))
+    found.take(Change(SUBJECTS[1], "DELETED", (group("g", "a"),), 0))
     assert not found.jobs("a")
 
 

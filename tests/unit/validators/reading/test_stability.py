@@ -17,8 +17,8 @@ NOT_READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "Fal
 
 def turns(before: Object, after: Object, kind: Literal["RESET", "MODIFIED"] = "MODIFIED") -> tuple[int, int]:
     found = Turns()
-    found.take(Change(PODS, "RESET", (before,), 0.0, 0.0))
-    found.take(Change(PODS, kind, (after,), 1.0, 1.0))
+    found.take(Change(PODS, "RESET", (before,), 0.0))
+    found.take(Change(PODS, kind, (after,), 1.0))
     return found.flapped.total(), found.restarted.total()
 
 
@@ -60,9 +60,9 @@ def test_an_end_on_purpose_and_pods_of_probes_do_not_count(after: dict[str, Any]
 def test_a_young_pod_that_is_not_ready_is_waited_for(seconds: float, late: int) -> None:
     found = Turns()
     young = pod("default/a", status=NOT_READY, metadata={"creationTimestamp": instant(seconds)})
-    found.take(Change(PODS, "RESET", (young, pod("default/b")), 0.0, 0.0))
+    found.take(Change(PODS, "RESET", (young, pod("default/b")), 0.0))
     assert len(found.late(NOW, 60.0)) == late
-    found.take(Change(PODS, "DELETED", (young,), 1.0, 1.0))
+    found.take(Change(PODS, "DELETED", (young,), 1.0))
     assert found.late(NOW, 60.0) == []
 
 
@@ -78,15 +78,15 @@ def test_a_turn_there_and_back_that_nobody_saw_shows_by_its_time() -> None:
 def test_the_window_is_as_long_as_everything_was_told() -> None:
     found = Turns()
     for kind, at in (("RESET", 100.0), ("MODIFIED", 104.0), ("CURRENT", 105.0), ("MODIFIED", 109.0)):
-        found.take(Change(PODS, kind, (pod("default/a"),) if kind != "CURRENT" else (), at, at))  # type: ignore[arg-type]
+        found.take(Change(PODS, kind, (pod("default/a"),) if kind != "CURRENT" else (), at))  # type: ignore[arg-type]
     assert found.watched == 5.0
-    found.take(Change(PODS, "RESET", (), 111.0, 111.0))
+    found.take(Change(PODS, "RESET", (), 111.0))
     assert (found.watched, found.pods) == (11.0, {})
 
 
 def test_pods_are_those_of_the_end() -> None:
     found = Turns()
-    found.take(Change(PODS, "RESET", (pod("default/a"), pod("default/b")), 0.0, 0.0))
-    found.take(Change(PODS, "DELETED", (pod("default/a"),), 1.0, 1.0))
-    found.take(Change(PODS, "MODIFIED", (pod("default/b", status=NOT_READY),), 2.0, 2.0))
+    found.take(Change(PODS, "RESET", (pod("default/a"), pod("default/b")), 0.0))
+    found.take(Change(PODS, "DELETED", (pod("default/a"),), 1.0))
+    found.take(Change(PODS, "MODIFIED", (pod("default/b", status=NOT_READY),), 2.0))
     assert [(item["metadata"]["name"], item["status"]) for item in found.pods.values()] == [("b", NOT_READY)]

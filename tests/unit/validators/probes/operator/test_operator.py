@@ -62,7 +62,7 @@ def group(phase: str, *, judged: bool = False, minimum: int = 3) -> Change:
     condition = {"type": "Unschedulable", "status": "True", "transitionID": "7f"}
     status = {"phase": phase, "conditions": [condition] if judged else []}
     found = {"metadata": {"name": NAME, "uid": "g"}, "spec": {"minMember": minimum}, "status": status}
-    return Change(GROUPS, "MODIFIED", (found,), 0.0, 0.0)
+    return Change(GROUPS, "MODIFIED", (found,), 0.0)
 
 
 def pod(name: str, node: str = "", *, judged: bool = False, kind: Any = "MODIFIED", **status: Any) -> Change:
@@ -74,13 +74,13 @@ def pod(name: str, node: str = "", *, judged: bool = False, kind: Any = "MODIFIE
         "spec": {"schedulerName": "volcano", "nodeName": node},
         "status": {"conditions": [said] if judged else [], **status},
     }
-    return Change(PODS, kind, (found,), 0.0, 0.0)
+    return Change(PODS, kind, (found,), 0.0)
 
 
 def job(*states: str) -> Change:
     held = [{"type": state, "status": "True", "message": f"is {state}"} for state in states]
     found = {"metadata": {"name": NAME, "uid": "j"}, "status": {"conditions": held}}
-    return Change(JOBS, "MODIFIED", (found,), 0.0, 0.0)
+    return Change(JOBS, "MODIFIED", (found,), 0.0)
 
 
 JUDGED = (group("Inqueue"), pod("a", judged=True), pod("b", judged=True), group("Inqueue", judged=True))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kubeflow_volcano.catalog import read
-from kubeflow_volcano.catalog.document import FRONT_PAGES, render, with_versions
+from tests.pages.releases import FRONT_PAGES, render, with_versions
 from tests.places import ROOT
 
 

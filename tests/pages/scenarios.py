@@ -1,7 +1,7 @@
 """docs/scenarios.md: every scenario with its outcome, from the outcomes and pictures of one run, kept beside it.
 
-`python -m gang_demo.show.page FILE` keeps those of another run: FILE is its gang-demo.json. `make generate` then writes
-the page.
+`python -m tests.pages.scenarios FILE` keeps those of another run: FILE is its gang-demo.json. `make generate` then
+writes the page.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from kubeflow_volcano.gang_demo.model import Outcome
 from kubeflow_volcano.gang_demo.play.stand import Case
 from kubeflow_volcano.gang_demo.show.picture import draw
 from kubeflow_volcano.gang_demo.show.report import read, side_by_side
+from tests.places import ROOT
 
 PAGE = "docs/scenarios.md"
 DIRECTORY = "docs/scenarios"
@@ -138,13 +139,13 @@ class _Indented(yaml.SafeDumper):
 def main(arguments: Sequence[str]) -> int:
     """Keep the outcomes and pictures of a run of all cases; returns the exit code."""
     if len(arguments) != 1:
-        sys.stderr.write("usage: python -m gang_demo.show.page FILE, the gang-demo.json of a run of all scenarios\n")
+        sys.stderr.write("usage: python -m tests.pages.scenarios FILE, the gang-demo.json of a run of all scenarios\n")
         return 2
     document = read_json(Path(arguments[0]).read_text("utf-8"))
     if missing := {case.name for case in CASES} - {item["case"] for item in document["outcomes"]}:
         sys.stderr.write(f"{arguments[0]} lacks {', '.join(sorted(missing))}; the page needs a run of all cases.\n")
         return 2
-    directory = Path(__file__).resolve().parents[2] / DIRECTORY
+    directory = ROOT / DIRECTORY
     directory.mkdir(exist_ok=True)
     for name, items in read(document["outcomes"]).items():
         (directory / f"{name}.svg").write_text(draw(items), "utf-8")
