@@ -17,6 +17,11 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number} {noun if number == 1 else plural or f'{noun}s'}"
 
 
+def table_cell(text: str) -> str:
+    """Text on one line, escaped for a Markdown table."""
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+
+
 def most_similar(word: str, known: Iterable[str], least: float = 0.6) -> str:
     """The known word that is probably meant; empty if no word is similar.
 

@@ -107,7 +107,7 @@ class Applier:
         while True:
             one_try = self.deadline.at_most(_HEAL_SECONDS)
             try:
-                self._see_scope(ref)
+                self._require_scope(ref)
                 after = self.cluster.apply(
                     text,
                     manager=FIELD_MANAGER,
@@ -207,7 +207,7 @@ class Applier:
         if not wait_for_deletion(self.cluster, ref, uid, self.deadline.at_most(_REPLACE_SECONDS)):
             raise error
 
-    def _see_scope(self, ref: Ref) -> None:
+    def _require_scope(self, ref: Ref) -> None:
         resource = self.cluster.resource(ref.api_version, ref.kind)
         if resource.namespaced and not ref.namespace:
             raise ApiError(int(HTTPStatus.BAD_REQUEST), "NoNamespace", f"{ref} is namespaced and names no namespace")

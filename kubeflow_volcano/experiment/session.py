@@ -218,11 +218,11 @@ class Session:
         self._ground.proved = True
         return name
 
-    def _see_that_it_goes(self, namespace: Object) -> None:
+    def _require_deletable(self, namespace: Object) -> None:
         """Refuse a namespace that could not be deleted again.
 
         Raises:
-            ProbeRefused: something keeps namespaces from going.
+            ProbeRefused: something keeps namespaces from being deleted.
         """
         if self._ground.refusal:
             raise ProbeRefused(self._ground.refusal)
@@ -260,7 +260,7 @@ class Session:
         ref = Ref.of(obj)
         is_namespace = (ref.api_version, ref.kind) == _NAMESPACE
         if is_namespace:
-            self._see_that_it_goes(obj)
+            self._require_deletable(obj)
         with self._state:
             if self.stopped:
                 raise ProbeRefused("the run is ending")

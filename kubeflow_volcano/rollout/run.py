@@ -118,7 +118,7 @@ def _locked(cluster: Cluster, engine: Engine, prepared: Prepared, progress: Prog
 
 
 def _apply(engine: Engine, prepared: Prepared) -> StaleObjects:
-    """All steps of a run on the cluster; check mode foretells them."""
+    """All steps of a run on the cluster; check mode predicts them."""
     stale = StaleObjects(engine, prepared)
     stale.remove_unserved_webhooks()
     applied = engine.apply()

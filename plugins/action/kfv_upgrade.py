@@ -13,7 +13,7 @@ from kubeflow_volcano.experiment.interruption import interruptible
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.images.registry.identities import with_identities
 from kubeflow_volcano.rollout.settings.settings import Settings
-from kubeflow_volcano.rollout.upgrade.document import finished, foretell, require_idle, upgrade
+from kubeflow_volcano.rollout.upgrade.document import finished, preview, require_idle, upgrade
 from kubeflow_volcano.rollout.upgrade.report import summary, write
 from kubeflow_volcano.rollout.way_in import way_in
 
@@ -45,7 +45,7 @@ class ActionModule(Action):
         return answer | {"reports": reports, "way_in": [*way]} | ({"diff": done.diff()} if self._task.diff else {})
 
     def _planned(self, cluster: Cluster, settings: Settings, directory: Path, *, allowed: bool) -> dict[str, Any]:
-        document = foretell(cluster, settings, check=self.check_mode, progress=self.progress)
+        document = preview(cluster, settings, check=self.check_mode, progress=self.progress)
         reports = write(directory, document)
         self.progress(summary(document))
         self.progress(f"plan: {reports['upgrade.html']}")

@@ -23,7 +23,7 @@ from kubeflow_volcano.progress import Progress, to_stderr
 from kubeflow_volcano.rollout.run import roll_out
 from kubeflow_volcano.rollout.scope import scope_of
 from kubeflow_volcano.rollout.settings.settings import parse
-from kubeflow_volcano.rollout.upgrade.document import foretell
+from kubeflow_volcano.rollout.upgrade.document import preview
 from tests.bench.claims import Sample
 from tests.bench.measure import measure
 from tests.bench.ours import peak_mib
@@ -65,7 +65,7 @@ def main(kubeconfig: str, variables: str) -> None:
         assert not done.changed, done.summary()
 
     def upgrade() -> None:
-        document = foretell(cluster, replace(settings, prune=True), check=False, progress=progress)
+        document = preview(cluster, replace(settings, prune=True), check=False, progress=progress)
         assert not document["needed"], document["changes"]
 
     pairs = [(_seconds(again), _seconds(upgrade)) for _ in range(_PAIRS)]

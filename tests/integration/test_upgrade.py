@@ -28,7 +28,7 @@ from kubeflow_volcano.rollout import run
 from kubeflow_volcano.rollout.backup.collect import collect
 from kubeflow_volcano.rollout.scope import scope_of
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
-from kubeflow_volcano.rollout.upgrade.document import foretell
+from kubeflow_volcano.rollout.upgrade.document import preview
 from kubeflow_volcano.rollout.upgrade.listable import unlistable
 from tests.archives import archive_of, file_beside
 from tests.bench.plane import Plane
@@ -202,7 +202,7 @@ def test_1_8_1_becomes_1_9_1_and_every_object_keeps_its_content(
 
     said = Said()
     before = managed(cluster)
-    document = foretell(cluster, settings_of(tools, "1.9.1", kubeflow_prune=True), check=True, progress=said)
+    document = preview(cluster, settings_of(tools, "1.9.1", kubeflow_prune=True), check=True, progress=said)
     assert not document["problems"], document["problems"]
     assert any(f"stored versions migrated: {COUNT} objects from v1alpha1 to v1beta1" in line for line in said), said
     crds = {item["crd"]: item for item in document["crds"]}
@@ -228,8 +228,8 @@ def test_1_8_1_becomes_1_9_1_and_every_object_keeps_its_content(
     again, _ = roll_out(cluster, tools, "1.9.1")
     assert not again.problems, again.problems
     assert not again.changed
-    assert not foretell(cluster, settings_of(tools, "1.9.1"), check=False, progress=said)["needed"]
-    assert foretell(cluster, settings_of(tools, "1.9.1", kubeflow_user_email="a@b.org"), check=False, progress=said)[
+    assert not preview(cluster, settings_of(tools, "1.9.1"), check=False, progress=said)["needed"]
+    assert preview(cluster, settings_of(tools, "1.9.1", kubeflow_user_email="a@b.org"), check=False, progress=said)[
         "needed"
     ]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError, odd_answers
-from kubeflow_volcano.cluster.pods.quantities import quantity
+from kubeflow_volcano.cluster.pods.quantities import is_positive
 from kubeflow_volcano.files import write_file
 from kubeflow_volcano.problems import Exit, InvalidInput, NotWritten, Problem, Unreachable
 from kubeflow_volcano.text import print_for_programs
@@ -115,17 +115,10 @@ def _require_usable(parsed: argparse.Namespace, files: Sequence[str]) -> None:
 def _requests(text: str) -> dict[str, str]:
     """The amounts of --requests by resource."""
     items = [item.strip().partition("=") for item in text.split(",")] if text else []
-    if wrong := [f"{name}{sign}{amount}" for name, sign, amount in items if not name or not _is_above_zero(amount)]:
+    if wrong := [f"{name}{sign}{amount}" for name, sign, amount in items if not name or not is_positive(amount)]:
         needed = "resources with amounts above 0, as in cpu=100m,memory=128Mi."
         raise InvalidInput.problem(f"--requests has {', '.join(map(repr, wrong))}.", needed, "correct it.")
     return {name: amount for name, _, amount in items}
-
-
-def _is_above_zero(amount: str) -> bool:
-    try:
-        return quantity(amount) > 0
-    except ValueError:
-        return False
 
 
 def _write(path: Path, text: str) -> None:

@@ -28,6 +28,14 @@ def quantity(text: Any) -> Decimal:
     return Decimal(parse_quantity(text))
 
 
+def is_positive(text: Any) -> bool:
+    """Whether the text is a quantity above 0."""
+    try:
+        return quantity(text) > 0
+    except ValueError:
+        return False
+
+
 def amounts(quantities: Mapping[str, Any] | None) -> dict[str, Decimal]:
     """A resource list (`requests`, `capacity`) as numbers; empty for None."""
     return {name: quantity(text) for name, text in (quantities or {}).items()}

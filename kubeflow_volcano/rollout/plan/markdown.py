@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kubeflow_volcano.rollout.plan.console import queue_words, validation_words
-from kubeflow_volcano.text import counted
+from kubeflow_volcano.text import counted, table_cell
 
 Document = Mapping[str, Any]
 
@@ -84,9 +84,9 @@ def _attention(document: Document) -> str:
             [
                 f"## {item['verdict']}: {item['title']}",
                 "",
-                f"{_begun(item['found'])} Needed: {_cell(item['needed'])} Do: {_cell(item['todo'])}",
+                f"{_begun(item['found'])} Needed: {table_cell(item['needed'])} Do: {table_cell(item['todo'])}",
                 "",
-                *(f"- {_cell(detail)}" for detail in item["details"]),
+                *(f"- {table_cell(detail)}" for detail in item["details"]),
             ]
         ).rstrip()
         for item in document["findings"]
@@ -148,20 +148,15 @@ def _images(document: Document) -> Iterator[tuple[str, ...]]:
 
 
 def _table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [f"| {' | '.join(_cell(text) for text in row)} |" for row in rows]
+    lines = [f"| {' | '.join(table_cell(text) for text in row)} |" for row in rows]
     if not lines:
         return ""
     return "\n".join([f"## {title}", "", f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}", *lines])
 
 
-def _cell(text: str) -> str:
-    """Text on one line, escaped for a Markdown table."""
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
-
-
 def _begun(text: str) -> str:
     """A cell that begins with a capital letter."""
-    return _cell(text[:1].upper() + text[1:])
+    return table_cell(text[:1].upper() + text[1:])
 
 
 def _code(text: str) -> str:

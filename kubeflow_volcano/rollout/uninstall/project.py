@@ -32,7 +32,7 @@ class Project:
     ) -> None:
         """`needed` says for what its record is still needed; empty if for nothing.
 
-        `gone` are objects that a run with check only foretells to be gone.
+        `gone` are objects that check mode predicts to be gone.
 
         Raises:
             ApiError: the API server does not answer.

@@ -38,7 +38,7 @@ _MOST_SHOWN = 10
 Document = Mapping[str, Any]
 
 
-def foretell(cluster: Cluster, settings: Settings, *, check: bool, progress: Progress) -> Document:
+def preview(cluster: Cluster, settings: Settings, *, check: bool, progress: Progress) -> Document:
     """What an upgrade to these settings would do, by server-side dry runs; changes nothing.
 
     With `check` steps that a person has to confirm are described only.

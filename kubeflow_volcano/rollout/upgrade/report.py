@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import jinja2
 
 from kubeflow_volcano.files import write_texts
+from kubeflow_volcano.text import table_cell
 
 NAME = "upgrade"
 _WORDS = {"planned": "would be", "ended": "were", "failed": "were"}
@@ -80,9 +81,9 @@ def render_markdown(document: Mapping[str, Any]) -> str:
         lines += [f"## {title}: {len(rows)}", ""]
         if columns:
             lines += [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
-            lines += [f"| {' | '.join(map(_cell, row))} |" for row in rows]
+            lines += [f"| {' | '.join(map(table_cell, row))} |" for row in rows]
         else:
-            lines += [f"- {_cell(row[0])}" for row in rows]
+            lines += [f"- {table_cell(row[0])}" for row in rows]
         lines.append("")
     return "\n".join(lines)
 
@@ -112,7 +113,3 @@ def write(directory: Path, document: Mapping[str, Any]) -> dict[str, str]:
 
 def _parts(problem: Mapping[str, str]) -> tuple[str, ...]:
     return problem["found"], problem["needed"], problem["todo"]
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kubeflow_volcano.catalog.images.names import ImageName
-from kubeflow_volcano.cluster.pods.quantities import quantity
+from kubeflow_volcano.cluster.pods.quantities import is_positive
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.text import did_you_mean
 
@@ -171,7 +171,7 @@ def _amounts(given: NotebookSettings) -> Iterator[Problem]:
         "workspace.size": given.workspace and given.workspace.size,
     }
     for where, text in texts.items():
-        if text is not None and not _is_positive(text):
+        if text is not None and not is_positive(text):
             yield Problem(f"{_VARIABLE}.{where} is {text}.", 'a quantity above 0, such as "0.5" or 2Gi.', "correct it.")
     for where, amount in (("cpu", given.cpu), ("memory", given.memory)):
         factor = amount.limit_factor if amount else None
@@ -181,13 +181,6 @@ def _amounts(given: NotebookSettings) -> Iterator[Problem]:
                 "none, or a factor of at least 1.",
                 "raise it.",
             )
-
-
-def _is_positive(text: Any) -> bool:
-    try:
-        return quantity(text) > 0
-    except ValueError:
-        return False
 
 
 def _parts_for(component: str) -> str:
