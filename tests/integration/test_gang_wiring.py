@@ -101,7 +101,7 @@ def test_rights_that_the_operator_has_lost_are_named_and_come_back_with_its_whol
 ) -> None:
     assert judge(kubeconfig, "G2")["G2"] == ("fail", "Denied")
     for check in (True, False):
-        with pytest.raises(InvalidInput, match=r"may not .*create.* podgroups\.scheduling\.volcano\.sh") as refusal:
+        with pytest.raises(InvalidInput, match=r"create.* podgroups\.scheduling\.volcano\.sh") as refusal:
             wire(cluster, settings, check=check)
         assert "without --tags" in refusal.value.problems[0].todo
     assert not may_use_pod_groups(cluster)

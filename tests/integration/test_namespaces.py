@@ -91,4 +91,5 @@ def test_a_namespace_without_an_owner_stands_in_the_way_of_the_profile(cluster: 
     assert list(validate_profile_owner(cluster, settings.user, components)) == []
     taken = replace(settings, user=replace(settings.user, namespace="default"))
     (problem,) = validate_profile_owner(cluster, taken.user, components)
-    assert "namespace default exists and has no annotation owner" in problem.found
+    assert "namespace default" in problem.found
+    assert "annotation owner" in problem.found

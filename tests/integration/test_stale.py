@@ -110,7 +110,7 @@ def test_stale_objects_are_named_and_removed_when_asked(
     assert removed(done) == {hooks}
     assert cluster.get(hooks) is None
     warned = "\n".join(map(str, done.warnings))
-    assert "3 objects that earlier roll-outs brought" in warned
+    assert "3 objects " in warned
     assert "-e '{\"kubeflow_prune\": true}'" in warned
     assert f'kubeflow_prune_named: ["Namespace {NAME}"]' in warned
 

@@ -217,7 +217,7 @@ def test_a_second_default_class_is_refused_before_anything_is_made(
     cluster: Cluster, variables: dict[str, Any], node: str
 ) -> None:
     settings = parse(variables | {"local_path_storage_mode": "static", "local_path_static_node": node})
-    with pytest.raises(InvalidInput, match="the default StorageClass local-path besides kubeflow-static"):
+    with pytest.raises(InvalidInput, match=r"StorageClass local-path .*kubeflow-static"):
         rolled(cluster, settings)
     assert cluster.get(Ref("storage.k8s.io/v1", "StorageClass", "", STATIC_CLASS)) is None
 
@@ -227,7 +227,7 @@ def test_a_node_that_the_cluster_does_not_have_is_refused(
 ) -> None:
     assert static.storage.static_node == node
     wrong = parse(variables | {"local_path_storage_mode": "static", "local_path_static_node": "nobody"})
-    with pytest.raises(InvalidInput, match=f"node nobody for static volumes.*{node}"):
+    with pytest.raises(InvalidInput, match=f"node nobody .*{node}"):
         rolled(cluster, wrong)
 
 
@@ -254,7 +254,7 @@ def test_each_claim_gets_the_volume_that_was_made_for_it_and_its_consumer_writes
         assert bound
         assert bound["spec"]["volumeName"] == "kubeflow-volcano-kubeflow-mysql-pv-claim"
         assert rolled(cluster, static) == {}
-    with pytest.raises(InvalidInput, match="has the data of an earlier claim"):
+    with pytest.raises(InvalidInput, match="earlier claim"):
         until(lambda: rolled(cluster, static))
 
     # As the message says, and nothing is left to be done.
@@ -280,7 +280,7 @@ def test_validation_judges_volumes_made_in_advance_by_their_consumers(
     ].message  # D7 runs on request
     assert "made in advance" in found["D2"].message
     assert found["D5"].reason == "NotSafe"
-    assert "1 in directories in use" in found["D6"].message
+    assert "directories in use" in found["D6"].message
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -155,7 +156,7 @@ def test_podgroups_of_kube_batch_become_those_of_volcano_and_the_rest_goes(
     for gone in (GROUP, QUEUE, SCHEDULER, CRDS[1]):
         assert cluster.get(Ref.of(gone)) is None, gone
     kept = {str(item.ref): item.why for item in done.kept}
-    assert kept[str(Ref.of(FOREIGN))] == "pods of scheduler other-scheduler name it"
+    assert "other-scheduler" in kept[str(Ref.of(FOREIGN))]
     assert "1 object" in kept[str(Ref.of(CRDS[0]))]
     (note,) = done.notes
     assert f"Pod {SPACE}/waits" in note
@@ -170,7 +171,7 @@ def test_what_kfctl_and_ksonnet_left_goes_without_data_namespaces_and_what_a_rol
     held = run(cluster, "kfctl", "ksonnet")
     assert cluster.get(Ref.of(OPERATOR)) is None  # before its KfDef, which it would clean up after
     (problem,) = held.problems
-    assert f"KfDef {SPACE}/kf is being deleted, but is held by kfdef-finalizer" in problem.found
+    assert re.search(f"KfDef {SPACE}/kf .*kfdef-finalizer", problem.found)
     assert f'uninstall_finalize: ["KfDef {SPACE}/kf"]' in problem.todo
     done = run(cluster, "kfctl", "ksonnet", uninstall_finalize=[f"KfDef {SPACE}/kf"])
     assert not done.problems, done.problems

@@ -42,10 +42,10 @@ def test_more_output_than_a_pipe_holds_keeps_nobody_waiting() -> None:
 
 
 def test_a_program_that_takes_too_long_is_ended() -> None:
-    with pytest.raises(ProgramError, match="did not finish in 0 s"):
+    with pytest.raises(ProgramError, match=r"not finish .*0 s"):
         run_program(sys.executable, "-c", "while True: pass", seconds=0.2)
 
 
 def test_a_program_that_does_not_exist_is_named() -> None:
-    with pytest.raises(ProgramError, match="no-such-program cannot be run: No such file"):
+    with pytest.raises(ProgramError, match=r"no-such-program .*No such file"):
         run_program("no-such-program", seconds=1)

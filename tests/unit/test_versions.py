@@ -59,7 +59,7 @@ def test_a_new_version_is_written_everywhere(checkout: Path) -> None:
 
 def test_a_place_without_a_version_is_an_error(checkout: Path) -> None:
     (checkout / "galaxy.yml").write_text("name: platform\n", "utf-8")
-    with pytest.raises(ValueError, match=r"galaxy\.yml has 0 versions"):
+    with pytest.raises(ValueError, match=r"galaxy\.yml .*0 versions"):
         versions.write("1.0.0", checkout)
 
 

@@ -11,7 +11,7 @@ import pytest
 from kubeflow_volcano.apply.graph import CRD_KIND, Graph, Needs
 from kubeflow_volcano.apply.ready_queue import ReadyQueue
 from kubeflow_volcano.apply.result import Action, ObjectOutcome
-from kubeflow_volcano.apply.schedule import Schedule
+from kubeflow_volcano.apply.schedule import LOCK_LOST, OUT_OF_TIME, Schedule
 from kubeflow_volcano.apply.survey import Found, Presence
 from kubeflow_volcano.apply.waiting.tracker import Readied, ReadinessTracker
 from kubeflow_volcano.cluster.objects import Object, Ref
@@ -177,7 +177,7 @@ def test_what_there_was_no_time_for_is_a_problem() -> None:
     done = schedule({"a": ("", ""), "b": ("a", "")}, send, deadline=deadline)
     done.run()
     assert actions(done) == {"a": "created", "b": "held"}
-    assert "1 object not sent" in done.problems[0].found
+    assert [problem.reason for problem in done.problems] == [OUT_OF_TIME]
 
 
 def test_a_lost_lock_ends_the_run() -> None:
@@ -190,7 +190,7 @@ def test_a_lost_lock_ends_the_run() -> None:
     done = schedule({"a": ("", ""), "b": ("a", "")}, send, lost=lost)
     done.run()
     assert actions(done)["b"] == "held"
-    assert "this roll-out lost its lock" in done.problems[0].found
+    assert [problem.reason for problem in done.problems] == [LOCK_LOST]
 
 
 def test_a_mistake_in_a_thread_is_not_swallowed() -> None:

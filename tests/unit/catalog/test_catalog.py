@@ -70,7 +70,7 @@ def test_the_second_scheduler_is_the_one_that_the_catalog_names() -> None:
 def test_unknown_release_names_the_known_ones_and_the_nearest() -> None:
     with pytest.raises(InvalidInput, match=r"Did you mean 1\.9\.1\?") as caught:
         read.load_release("1.9.0")
-    assert "one of: 1.6.1, 1.7.0" in caught.value.problems[0].needed
+    assert "1.6.1, 1.7.0" in caught.value.problems[0].needed
 
 
 def test_a_version_is_no_path() -> None:
@@ -94,13 +94,13 @@ def test_unknown_components_are_all_named() -> None:
 
 @pytest.mark.parametrize("chosen", [("katib", "dex"), ("katib",)])
 def test_what_is_asked_for_and_excluded_is_a_contradiction(chosen: tuple[str, ...]) -> None:
-    with pytest.raises(InvalidInput, match="katib both requested and excluded"):
+    with pytest.raises(InvalidInput, match=r"katib .*excluded"):
         read.components(read.load_release("1.9.1"), chosen, OWN, excluded=["katib"])
 
 
 def test_a_profile_of_which_nothing_is_left_is_refused() -> None:
     release = read.load_release("1.9.1")
-    with pytest.raises(InvalidInput, match="both requested and excluded"):
+    with pytest.raises(InvalidInput, match=r"training-operator.* excluded"):
         read.components(release, "training", OWN, excluded=release.profiles["training"])
 
 

@@ -85,7 +85,7 @@ def test_counted_answers_end_the_run_although_others_are_between_them(status: in
         tally.add(Meaning.OK)
     assert (tally.refusals, tally.stopped) == (2, "")
     tally.add(meaning_of_status(status))
-    assert tally.stopped == "3 answers of 403, 404, 429 or 5xx"
+    assert tally.stopped.startswith("3 answers")
 
 
 def test_no_number_of_401_ends_the_run() -> None:
@@ -101,13 +101,15 @@ def test_a_429_is_repeated_once_after_the_time_that_the_mirror_demands(retry_aft
     assert tally.add(Meaning.RATE_LIMITED, retry_after=retry_after) == pause
     assert tally.stopped == ""
     assert tally.add(Meaning.RATE_LIMITED, repeated=True) == 0
-    assert tally.stopped == "it answers 429, too many requests, again"
+    assert "429" in tally.stopped
+    assert tally.cause is Meaning.RATE_LIMITED
 
 
 def test_a_pause_that_is_too_long_ends_the_run() -> None:
     tally = Tally(most=9)
     assert tally.add(Meaning.RATE_LIMITED, retry_after=86400) == 0
-    assert tally.stopped == "it answers 429, too many requests, and demands a pause of 86400 s"
+    assert "86400 s" in tally.stopped
+    assert tally.cause is Meaning.RATE_LIMITED
 
 
 @pytest.mark.parametrize("meaning", [Meaning.SILENT, Meaning.UNAVAILABLE])
@@ -117,7 +119,8 @@ def test_three_times_no_answer_end_the_run_and_an_answer_between_them_starts_aga
         tally.add(found, "timed out")
     assert tally.stopped == ""
     tally.add(meaning, "timed out")
-    assert (tally.stopped, tally.cause) == ("no answer 3 times in a row: timed out", meaning)
+    assert tally.cause is meaning
+    assert tally.stopped.endswith(": timed out")
 
 
 @pytest.mark.parametrize(

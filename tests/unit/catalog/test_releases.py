@@ -214,7 +214,7 @@ def test_a_user_needs_profiles_and_profiles_need_their_namespace() -> None:
 
 def test_an_excluded_component_that_others_require_is_refused_with_their_names() -> None:
     release = read.load_release("1.9.1")
-    with pytest.raises(InvalidInput, match="cert-manager is excluded, and these require it: kubeflow-issuer") as caught:
+    with pytest.raises(InvalidInput, match=r"cert-manager is excluded.*: kubeflow-issuer") as caught:
         read.components(release, "full", OWN, excluded=("cert-manager",))
     (problem,) = caught.value.problems
     assert "katib" in problem.found
@@ -236,9 +236,7 @@ def test_an_unknown_exclusion_is_answered_with_the_nearest_name() -> None:
 
 
 def test_a_component_of_other_releases_is_answered_with_their_names() -> None:
-    with pytest.raises(
-        InvalidInput, match=r"'trainer', which release 1.9.1 does not have. It comes with 1.11.0, 26.03."
-    ):
+    with pytest.raises(InvalidInput, match=r"'trainer', .*1\.9\.1 .*1\.11\.0, 26\.03"):
         chosen(read.load_release("1.9.1"), "trainer")
 
 

@@ -60,7 +60,7 @@ def test_validate_validates_and_does_nothing_else(capsys: pytest.CaptureFixture[
 
 def test_rehearsal_is_that_of_the_module(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rehearsal", "logs", "--name", "no-such-cluster", "kubelet"]) == 2
-    assert "There is no log" in capsys.readouterr().err
+    assert "no log" in capsys.readouterr().err
 
 
 def test_an_unknown_command_is_answered_with_those_that_exist(capsys: pytest.CaptureFixture[str]) -> None:

@@ -88,9 +88,9 @@ def test_its_entry_has_what_moved_and_was_renamed_under_the_former_names(setting
     images = {image for of in parts["profiles"].images.values() for image in of.values()}
     assert "ghcr.io/kubeflow/profiles/profile-controller:v2.0.0" in images
     assert parts["notebook-controller"].selectors[CONTROLLER].startswith("app=notebooks,")
-    assert settings.own_entries == (
-        f"release {INVENTED} of Kubeflow is described by an entry of yours, {settings.release.entry}.",
-    )
+    (note,) = settings.own_entries
+    assert INVENTED in note
+    assert str(settings.release.entry) in note
 
 
 @pytest.mark.upstream
@@ -99,7 +99,7 @@ def test_a_plan_renders_it_and_names_the_immutable_selector(settings: Settings) 
     assert {part.name for part in settings.components} == {*found}
     assert all(found.values())
     finding = judge_upgrades(settings)
-    assert f"in one step from {FORMER}" in finding.found
+    assert FORMER in finding.found
     (step,) = [item for item in finding.details if str(CONTROLLER) in item]
     assert "kubectl -n kubeflow delete deployment notebook-controller-deployment" in step
 
@@ -111,5 +111,5 @@ def test_an_upgrade_from_the_former_release_names_the_selector_and_one_from_an_o
     installed = dict.fromkeys(settings.release.components, FORMER)
     notes = require_upgrade(settings, scope_of(settings), installed)
     assert [str(CONTROLLER) in note for note in notes].count(True) == 1
-    with pytest.raises(InvalidInput, match=r"one step at a time: 26\.03\.1"):
+    with pytest.raises(InvalidInput, match=r"time: 26\.03\.1"):
         require_upgrade(settings, scope_of(settings), dict.fromkeys(settings.release.components, "26.03"))

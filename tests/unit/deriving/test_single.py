@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -82,8 +83,8 @@ def test_a_version_that_is_not_listed_is_installed_with_an_entry_of_its_own(
     entries = tmp_path / "catalog"
     assert main(["derive", str(newer), "--catalog", str(entries)]) == 0
     told = capsys.readouterr().err
-    assert "queue_fields: without dequeueStrategy; with newField" in told
-    assert "an upgrade from 1.15.1 brings nothing" in told
+    assert re.search("queue_fields: .*dequeueStrategy; .*newField", told)
+    assert re.search(r"1\.15\.1 brings nothing", told)
     assert "kubernetes" in told.partition("To be judged")[2]
     given = {"kubeflow_release": "26.03.1", "volcano_version": "1.16.1"}
     with pytest.raises(InvalidInput, match=r"volcano_version: .*1\.16\.1"):
@@ -91,8 +92,10 @@ def test_a_version_that_is_not_listed_is_installed_with_an_entry_of_its_own(
     given["catalog_directory"] = str(entries)
     settings = parse(given | {"volcano_queues": [{"name": "a", "newField": 3}]})
     assert settings.volcano.kubernetes == load_component("volcano", "1.15.1").kubernetes
-    assert settings.own_entries == (f"Volcano 1.16.1 is described by an entry of yours, {settings.volcano.entry}.",)
-    with pytest.raises(InvalidInput, match="dequeueStrategy of queue a"):
+    (note,) = settings.own_entries
+    assert note.startswith("Volcano 1.16.1 ")
+    assert str(settings.volcano.entry) in note
+    with pytest.raises(InvalidInput, match=r"dequeueStrategy .*queue a"):
         parse(given | {"volcano_queues": [{"name": "a", "dequeueStrategy": "fifo"}]})
     with pytest.raises(InvalidInput, match="volcano_version"):
         parse({"volcano_version": "1.16.1"})  # and no trace is left of the entry
@@ -117,7 +120,7 @@ def test_an_older_version_is_derived_like_the_one_before_it(tmp_path: Path, caps
     assert main(arguments) == 0
     assert "Compared with 1.12.2:" in capsys.readouterr().err
     assert main([*arguments, "--like", "1.15.1"]) == 0
-    assert "an upgrade from 1.12.9 to 1.15.1 brings" in capsys.readouterr().err
+    assert "from 1.12.9 to 1.15.1" in capsys.readouterr().err
     derived = load(tmp_path / "volcano/1.12.9.yaml")
     assert derived["address"] is None  # images say that upstream's tag is another one
     assert "1.12.9" in derived["manifests"]
@@ -286,7 +289,7 @@ def test_a_tree_or_archive_of_volcano_is_derived_by_its_installer(what: str, tmp
 
 def test_a_directory_of_something_else_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["derive", str(tmp_path)]) == 2
-    assert "has neither example/kustomization.yaml nor the manifest of a component" in capsys.readouterr().err
+    assert "example/kustomization.yaml" in capsys.readouterr().err
 
 
 def test_scheduler_plugins_of_an_entry_of_ones_own_get_its_images(tmp_path: Path, kustomize: Path) -> None:

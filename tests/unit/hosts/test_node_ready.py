@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -49,13 +50,13 @@ def test_a_node_that_says_ready_and_whose_lease_is_newer_is_ready(api: Any, clus
 def test_a_condition_that_nobody_renewed_is_not_believed(api: Any, cluster: Any) -> None:
     api.on("GET", NODE, api.reply(body=node()))
     api.on("GET", LEASE, api.reply(body=lease(-7)))
-    assert unready(cluster, "n", SINCE) == "its kubelet has not renewed its Lease for 7 s"
+    assert re.search("Lease .*7 s", unready(cluster, "n", SINCE) or "")
     assert unready(cluster, "n") == ""
 
 
 def test_a_node_without_a_lease_is_not_ready(api: Any, cluster: Any) -> None:
     api.on("GET", NODE, api.reply(body=node()))
-    assert unready(cluster, "n", SINCE) == "it has no Lease in kube-node-lease"
+    assert "no Lease" in (unready(cluster, "n", SINCE) or "")
 
 
 @pytest.mark.parametrize(
@@ -86,7 +87,7 @@ def test_a_wait_that_is_over_tells_what_was_missing(api: Any, cluster: Any, monk
     monkeypatch.setattr("kubeflow_volcano.hosts.node_ready._LOOK_SECONDS", 0.01)
     api.on("GET", NODE, api.reply(body=node()))
     api.on("GET", LEASE, api.reply(body=lease(-5)))
-    assert wait_until_ready(cluster, "n", SINCE, 0.05) == "its kubelet has not renewed its Lease for 5 s"
+    assert re.search("Lease .*5 s", wait_until_ready(cluster, "n", SINCE, 0.05))
 
 
 def test_pods_that_a_restart_would_meet_on_their_way_are_told(api: Any, cluster: Any) -> None:

@@ -98,7 +98,7 @@ def test_a_part_that_leads_out_of_the_volume_is_refused(volume: Path, tmp_path: 
 @pytest.mark.parametrize("path", ["/etc", "/data", "/data/../etc/x", "/database/x"])
 def test_a_volume_outside_of_the_directory_of_volumes_is_not_looked_at(path: str) -> None:
     found = one(Path(path), below="/data")
-    assert "is outside of /data, the directory of volumes of this host" in found["trouble"]
+    assert "outside of /data" in found["trouble"]
 
 
 def test_a_link_between_the_directory_of_volumes_and_a_volume_is_not_followed(volume: Path, tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_a_missing_directory_is_told(tmp_path: Path) -> None:
 
 def test_more_entries_than_are_looked_at_are_told(volume: Path) -> None:
     found = one(volume, most=3)
-    assert (found["looked"], found["incomplete"]) == (4, "more than 3 entries")
+    assert (found["looked"], "3 entries" in found["incomplete"]) == (4, True)
 
 
 def test_a_tree_that_is_too_deep_ends_and_is_told(volume: Path) -> None:

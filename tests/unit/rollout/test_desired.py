@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -83,7 +84,7 @@ def test_a_namespace_of_kubernetes_or_of_an_existing_component_is_not_declared(w
 
 def test_components_that_disagree_about_an_object_are_refused(write: Write) -> None:
     other = NAMESPACE.replace("name: shared", "name: shared, labels: {x: y}")
-    with pytest.raises(InvalidInput, match="b and a define Namespace shared differently"):
+    with pytest.raises(InvalidInput, match=r"b and a .*Namespace shared"):
         desired(*write({"b": NAMESPACE, "a": other}), silent)
 
 
@@ -144,7 +145,7 @@ def test_a_volcano_of_another_version_is_refused_by_the_tags_of_its_programs(wri
     with pytest.raises(InvalidInput) as caught:
         desired(settings, [replace(part, version="1.8.2")], silent)
     (problem,) = caught.value.problems
-    assert problem.found == "volcano_source is Volcano 1.10.0, volcano_version is 1.8.2."
+    assert re.fullmatch(r"volcano_source .*1\.10\.0, volcano_version .*1\.8\.2\.", problem.found)
     assert problem.todo.endswith('set volcano_version: "1.10.0".')
     assert names(desired(settings, [replace(part, version="1.10.0")], silent)) == {"volcano": ["d"]}
 
@@ -217,5 +218,5 @@ def test_a_patch_and_a_variable_that_set_the_same_are_refused(write: Write, kust
     settings, components = write({"spaces": NAMESPACE}, kubeflow_namespace_labels={"team": "a"})
     patch = OwnPatch(Target("Namespace", "shared"), {"metadata": {"labels": {"team": "b", "more": "c"}}})
     settings = replace(settings, kustomize=kustomize, own_kustomize=True, patches={"spaces": (patch,)})
-    with pytest.raises(InvalidInput, match=r"patches.spaces\[0\] sets metadata.labels.team of Namespace shared"):
+    with pytest.raises(InvalidInput, match=r"patches\.spaces\[0\] .*metadata\.labels\.team .*shared"):
         desired(settings, components, silent)

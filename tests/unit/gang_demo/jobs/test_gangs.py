@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -111,20 +112,20 @@ class TestContradicted:
     def test_a_pod_that_had_a_node_for_a_moment_is_not_forgotten(self) -> None:
         seen = deleted(history(grouped(), *placed(0)), *placed(0))
 
-        assert gang(seen).find_contradiction(0) == "1 of 3 pods of j got a node where 0 may have one"
+        assert gang(seen).find_contradiction(0).startswith("1 of 3 pods ")
 
     def test_a_group_of_another_size(self) -> None:
-        assert "has minMember 1 instead of 3" in gang(history(grouped(minimum=1))).find_contradiction(3)
+        assert "minMember 1 instead" in gang(history(grouped(minimum=1))).find_contradiction(3)
 
     def test_pods_of_another_scheduler(self) -> None:
         seen = history(member(0, scheduler="default-scheduler"))
 
-        assert gang(seen).find_contradiction(3) == "pods of j have the scheduler default-scheduler"
+        assert "scheduler default-scheduler" in gang(seen).find_contradiction(3)
 
     def test_a_gang_that_stays_in_part(self) -> None:
         seen = later(history(grouped("Running"), *placed(0, 1)), 10)
 
-        assert gang(seen).find_contradiction(3) == "j held nodes with fewer than 3 pods for 10.0 s"
+        assert re.match(r"j .*3 pods .*10\.0 s", gang(seen).find_contradiction(3))
         assert gang(later(history(grouped("Running", 2), *placed(0, 1)), 10), 2).find_contradiction(3) == ""
 
 
@@ -132,11 +133,11 @@ class TestWithoutGang:
     """Controls: pods are taken one by one, for lack of nothing but GPUs."""
 
     def test_a_group_contradicts_it_also_when_it_has_gone(self) -> None:
-        assert "gang scheduling is off" in find_gang(history(grouped()))
-        assert "gang scheduling is off" in find_gang(deleted(history(grouped()), grouped()))
+        assert "is off" in find_gang(history(grouped()))
+        assert "is off" in find_gang(deleted(history(grouped()), grouped()))
 
     def test_pods_of_a_gang_scheduler_contradict_it(self) -> None:
-        assert find_gang(history(member(0))) == "pods have the scheduler volcano"
+        assert find_gang(history(member(0))).endswith("scheduler volcano")
         assert find_gang(history(member(0, scheduler="default-scheduler"))) == ""
 
     def test_who_waits_for_another_reason_shows_nothing(self) -> None:

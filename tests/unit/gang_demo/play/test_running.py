@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from types import SimpleNamespace
@@ -69,7 +70,7 @@ class TestPlay:
     def test_not_when_a_scheduler_started_anew_whatever_came_out(self, problem: str) -> None:
         found = played(Programs("1", "2"), lambda _: replace(GOOD, problem=problem))
 
-        assert found.verdict == "inconclusive: pods of Volcano were replaced or restarted meanwhile"
+        assert re.match("inconclusive: .*Volcano", found.verdict)
 
     @pytest.mark.parametrize("problem", ["", "too many"])
     def test_not_when_the_history_is_doubtful(self, problem: str) -> None:

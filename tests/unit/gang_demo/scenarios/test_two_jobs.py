@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object, new_object
@@ -74,7 +76,7 @@ def test_a_job_that_begins_while_the_other_still_holds_a_gpu_is_not_forgotten() 
     of(workers("first", 4, phase="Succeeded"), onto=found)
     of(workers("second", 4, phase="Succeeded"), onto=found)
 
-    assert "at the same time" in find_overlap(found)
+    assert "same time" in find_overlap(found)
 
 
 def test_a_job_that_ends_worker_by_worker_is_as_claimed() -> None:
@@ -88,7 +90,7 @@ def test_a_job_that_stays_in_part_contradicts_it() -> None:
     found = of(workers("first", 3), workers("second", 0))
 
     assert find_overlap(found) == ""
-    assert "first held nodes with fewer than 4 pods" in find_overlap(later(found, LONGEST_IN_PART + 1))
+    assert re.search("first .*4 pods", find_overlap(later(found, LONGEST_IN_PART + 1)))
 
 
 def test_pods_of_another_scheduler_contradict_it() -> None:

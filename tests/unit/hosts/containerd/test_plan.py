@@ -352,8 +352,8 @@ def test_everything_is_told_at_once() -> None:
 def test_what_a_restart_puts_into_use_as_well_is_told() -> None:
     seen = look(newer=[CONFIG], unfinished=[CONFIG], trees=tree(quay_dot_io='[host."https://t"]'))
     notes = "\n".join(plan(seen, WANTED, CHOICE).notes)
-    assert f"{CONFIG} changed after containerd started" in notes
-    assert "An earlier run was interrupted after it changed" in notes
+    assert f"{CONFIG} changed " in notes
+    assert "interrupted" in notes
     assert re.search(f"{CERTS} [^.]*: quay.io.", notes)
 
 

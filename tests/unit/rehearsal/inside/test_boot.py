@@ -37,7 +37,7 @@ def test_what_requires_no_credentials_is_closed_before_it_starts(monkeypatch: py
 
 @pytest.mark.programs
 def test_a_command_that_fails_ends_the_node_with_a_line_about_it() -> None:
-    with pytest.raises(SystemExit, match="`false --x` failed with exit code 1"):
+    with pytest.raises(SystemExit, match=r"`false --x` .*code 1"):
         _run("false", "--x")
-    with pytest.raises(SystemExit, match="`/no/ip link` cannot be run: No such file or directory"):
+    with pytest.raises(SystemExit, match=r"`/no/ip link` .*No such file"):
         _run("/no/ip", "link")

@@ -133,7 +133,7 @@ def test_manifests_without_the_gateway_are_refused(upstream: Upstream) -> None:
     settings = settings_for(upstream, "node-port", "self-signed")
     for name, kind in (("istio", "Service"), ("kubeflow-istio-resources", "Gateway")):
         lacking = [obj for obj in upstream.parts[name] if obj["kind"] != kind]
-        with pytest.raises(InvalidInput, match=f"the manifests of {name} have no {kind}"):
+        with pytest.raises(InvalidInput, match=rf"\b{name} .*{kind}"):
             patched(lacking, name, settings)
 
 

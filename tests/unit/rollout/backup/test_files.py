@@ -41,7 +41,7 @@ def test_only_its_owner_can_read_it(tmp_path: Path) -> None:
 
 def test_a_directory_in_the_way_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(NotWritten, match="set backup_directory to another directory"):
+    with pytest.raises(NotWritten, match="backup_directory"):
         write(tmp_path / "file", BACKUP)
 
 
@@ -53,10 +53,8 @@ def test_edited_files_are_refused_unless_accepted(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput) as caught:
         read(place)
     found = [problem.found for problem in caught.value.problems]
-    assert found == [
-        f"{path} is not as it was written.",
-        f"{place / 'secret.core.yaml'} cannot be read: No such file or directory.",
-    ]
+    assert [text.partition(" ")[0] for text in found] == [str(path), str(place / "secret.core.yaml")]
+    assert ["No such file" in text for text in found] == [False, True]
     write_again = write(tmp_path / "more", BACKUP)
     other = write_again / "profile.kubeflow.org.yaml"
     other.write_text(other.read_text().replace("team-b", "team-c"))
@@ -72,7 +70,7 @@ def test_another_directory_is_no_backup(tmp_path: Path, text: str) -> None:
 
 def test_backups_nearby_are_named(tmp_path: Path) -> None:
     place = write(tmp_path, BACKUP)
-    with pytest.raises(InvalidInput, match=f"set restore_directory to one of: {place}"):
+    with pytest.raises(InvalidInput, match=f"restore_directory .*: {place}"):
         read(tmp_path)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -141,7 +142,7 @@ def test_a_file_that_is_listed_twice_or_without_a_sum_is_refused(bundle: Path) -
     listed(bundle, lambda data: data["files"].append(data["files"][0]))
     assert "listed twice" in refused(bundle)[0]
     listed(bundle, lambda data: (data["files"].pop(), data["files"][0].update(sha256="")))
-    assert "no size and sum" in refused(bundle)[0]
+    assert "no size" in refused(bundle)[0]
 
 
 @pytest.mark.parametrize(
@@ -165,7 +166,7 @@ def test_another_format_and_an_incomplete_bundle_are_refused(
 
 def test_a_directory_that_is_no_bundle_is_refused(bundle: Path, tmp_path: Path) -> None:
     for directory in (tmp_path / "absent", tmp_path):
-        assert f"{directory} is no bundle: {CONTENTS}: No such file or directory" in refused(directory)[0]
+        assert re.search(f"{directory} .*{CONTENTS}: No such file", refused(directory)[0])
     (bundle / CONTENTS).write_text("{")
     assert "is not JSON" in refused(bundle)[0]
     shutil.rmtree(bundle)

@@ -121,7 +121,7 @@ def test_a_link_that_appears_meanwhile_is_not_followed(bundle: Path, header: Con
     with Writer.open(bundle, header, silent) as writer:
         shutil.rmtree(bundle / "wheels")
         (bundle / "wheels").symlink_to(home)
-        with pytest.raises(InvalidInput, match="behind a symbolic link"):
+        with pytest.raises(InvalidInput, match="symbolic link"):
             writer.keep_only(())
     assert wheel.read_text() == "of a person"
 
@@ -130,7 +130,7 @@ def test_a_directory_where_the_list_has_a_file_stays(bundle: Path, header: Conte
     (bundle / PATH).unlink()
     (bundle / PATH).mkdir()
     (bundle / PATH / "mine").write_text("of a person")
-    with Writer.open(bundle, header, silent) as writer, pytest.raises(InvalidInput, match="is no file of the bundle"):
+    with Writer.open(bundle, header, silent) as writer, pytest.raises(InvalidInput, match=f"{PATH} "):
         writer.keep_only(())
     assert (bundle / PATH / "mine").read_text() == "of a person"
 
@@ -144,7 +144,7 @@ def test_the_directory_itself_may_be_a_link(bundle: Path, header: Contents, tmp_
 
 def test_a_directory_with_files_of_others_is_not_taken_for_a_bundle(tmp_path: Path, header: Contents) -> None:
     (tmp_path / "images").mkdir()
-    with pytest.raises(InvalidInput, match=f"has images, and no {CONTENTS}"), Writer.open(tmp_path, header, silent):
+    with pytest.raises(InvalidInput, match=f"images, .*{CONTENTS}"), Writer.open(tmp_path, header, silent):
         pass
     assert [path.name for path in tmp_path.iterdir()] == ["images"]
 
@@ -161,7 +161,7 @@ def test_a_damaged_list_is_begun_again_and_one_of_a_later_version_is_left_alone(
 def test_one_process_at_a_time(bundle: Path, header: Contents) -> None:
     with (
         Writer.open(bundle, header, silent),
-        pytest.raises(Busy, match="another process is writing"),
+        pytest.raises(Busy, match="another process"),
         Writer.open(bundle, header, silent),
     ):
         pass

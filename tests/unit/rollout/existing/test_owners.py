@@ -91,7 +91,7 @@ def test_one_central_object_of_others_is_enough() -> None:
     ours = of("cert-manager", OURS)
     ours[-1] = live(Ref.of(ours[-1]), KUBECTL)
     ((problem,), _) = asked(*ours)
-    assert "field manager kubectl-client-side-apply: 1)" in problem.found
+    assert "kubectl-client-side-apply: 1)" in problem.found
 
 
 def test_an_object_that_people_made_again_does_not_make_a_recorded_component_theirs() -> None:

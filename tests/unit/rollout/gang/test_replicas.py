@@ -104,16 +104,16 @@ def test_one_pod_is_upstreams_text() -> None:
 
 
 def test_an_operator_that_cannot_elect_is_refused_by_the_release_and_by_its_image() -> None:
-    with pytest.raises(InvalidInput, match=r"training operator 1\.5\.0 cannot elect a leader"):
+    with pytest.raises(InvalidInput, match=r"1\.5\.0 .*leader"):
         parse({"kubeflow_release": "1.6.1", "gang_scheduling_operator_replicas": 2})
     old = deployment("training-operator", image="kubeflow/training-operator:v1-e1434f6")
-    with pytest.raises(InvalidInput, match=r"training operator 1\.5\.0 cannot elect a leader"):
+    with pytest.raises(InvalidInput, match=r"1\.5\.0 .*leader"):
         patched([old], "training-operator", parse({"gang_scheduling_operator_replicas": 2}))
 
 
 def test_without_a_training_operator_its_replicas_are_refused() -> None:
     variables = {"kubeflow_components": ["volcano"], "gang_scheduling_operator_replicas": 2}
-    with pytest.raises(InvalidInput, match="no training operator is chosen"):
+    with pytest.raises(InvalidInput, match="no training operator"):
         parse(variables)
 
 

@@ -73,7 +73,7 @@ def test_a_full_disk_is_named_and_no_mirror_is_asked(api: Any, tmp_path: Path, m
         raise OSError(errno.ENOSPC, "No space left on device", str(tmp_path / "m.yaml"))
 
     monkeypatch.setattr(Path, "open", full)
-    with pytest.raises(ProblemsError, match=r"m\.yaml cannot be written: no space left on device") as caught:
+    with pytest.raises(ProblemsError, match=r"m\.yaml .*no space") as caught:
         fetch([f"{api.url}/m.yaml", f"{api.url}/mirror/m.yaml"], SUM, tmp_path, silent)
     assert not isinstance(caught.value, InvalidInput)
     assert len(api.requests) == 1

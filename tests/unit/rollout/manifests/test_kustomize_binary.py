@@ -55,7 +55,7 @@ def test_a_program_that_was_changed_together_with_all_beside_it_is_neither_run_n
     for file in place.parent.iterdir():
         file.write_bytes(total.encode() if file.suffix == ".sha256" else changed)
     (place.parent / "kustomize.sha256").write_text(total)  # what versions before this one believed
-    with pytest.raises(InvalidInput, match=r"is not kustomize 5\.2\.1 as upstream publishes it"):
+    with pytest.raises(InvalidInput, match=r"not kustomize 5\.2\.1"):
         require_known(settings)
     assert provide(settings, silent)[:2] == (place, True)
     require_known(settings)
@@ -67,7 +67,7 @@ def test_a_cache_that_others_may_change_is_refused(settings: Settings, above: in
     place = provide(settings, silent).path
     place.parents[above].chmod(0o777)
     for use in (lambda: provide(settings, silent), lambda: require_known(settings)):
-        with pytest.raises(InvalidInput, match=f"everybody may change {place.parents[above]} "):
+        with pytest.raises(InvalidInput, match=f"everybody .*{place.parents[above]} "):
             use()
     place.parents[above].chmod(0o1777)
     assert provide(settings, silent).changed is False
@@ -80,7 +80,7 @@ def test_a_named_binary_is_held_against_the_sum_that_is_named_with_it(tmp_path: 
     assert (named.kustomize, provide(named, silent).version) == (path, "5.4.3")
     path.write_text("#!/bin/sh\necho v5.4.3 # changed\n")
     for use in (lambda: provide(named, silent), lambda: require_known(named), lambda: version_of(named)):
-        with pytest.raises(InvalidInput, match=f"sha256 {total}, as kustomize_binary says"):
+        with pytest.raises(InvalidInput, match=f"{total}, .*kustomize_binary"):
             use()
 
 
@@ -108,7 +108,7 @@ def test_a_sum_that_one_place_alone_names_is_told(
     monkeypatch.setattr(platform, "machine", lambda: "aarch64")
     assert provide(settings, lines.append).changed
     assert len(api.seen("GET", "/k_arm64")) == 1
-    assert any("from one place only" in line for line in lines)
+    assert any("from one place" in line for line in lines)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_a_named_binary_that_cannot_run_is_refused(tmp_path: Path, state: str) -
     elif state == "a page":
         path.write_text("<html>")
         path.chmod(0o755)
-    with pytest.raises(InvalidInput, match=r"cannot be run.*correct kustomize_binary"):
+    with pytest.raises(InvalidInput, match=r"cannot be run.*kustomize_binary"):
         provide(parse({"kustomize_binary": str(path)}), silent)
 
 
@@ -152,7 +152,7 @@ def test_a_named_binary_of_the_release_s_major_version_or_without_one_is_taken(t
 @pytest.mark.parametrize("said", ["", "{KustomizeVersion:3.2.0 GitCommit:x}", "{Version:kustomize/v4.5.7}", "version"])
 def test_a_named_binary_that_cannot_build_the_release_is_refused(tmp_path: Path, said: str) -> None:
     path = saying(tmp_path, said)
-    with pytest.raises(InvalidInput, match=r"version` prints .*kustomize 5\.2\.1, which builds Kubeflow 1\.9\.1"):
+    with pytest.raises(InvalidInput, match=r"version` .*kustomize 5\.2\.1, .*1\.9\.1"):
         provide(parse({"kustomize_binary": str(path)}), silent)
 
 

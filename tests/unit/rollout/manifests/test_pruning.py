@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -42,7 +43,8 @@ def test_what_was_not_used_for_a_month_is_removed(tmp_path: Path, folder: str) -
     lines: list[str] = []
     prune(tmp_path, lines.append)
     assert (old.exists(), young.exists()) == (False, True)
-    assert lines == [f"removed 1 entry of {tmp_path} that had not been used for long"]
+    (line,) = lines
+    assert re.match(f"removed 1 .*{tmp_path}", line)
     assert [path.name for path in (tmp_path / folder).iterdir()] == [young.name]
 
 

@@ -123,6 +123,6 @@ def test_what_the_catalog_does_not_know_is_refused_by_name(settings: Settings, e
 
 def test_a_source_without_the_base_is_told(settings: Settings, tmp_path: Path) -> None:
     (tmp_path / "argo" / "manifests" / "base" / "kustomization.yaml").unlink()
-    with pytest.raises(InvalidInput, match="has no kustomization in manifests/base") as caught:
+    with pytest.raises(InvalidInput, match=r"no kustomization .*manifests/base") as caught:
         resolved(settings, "pipelines")
     assert "kubeflow_sources.argo-workflows" in caught.value.problems[0].todo

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import re
 import shutil
 import tarfile
 from collections.abc import Callable
@@ -159,7 +160,7 @@ def test_what_no_release_is_known_to_be_is_taken_with_a_note(configure: Configur
     sources = Sources(configure(kubeflow_source=str(checkout)), silent)
     assert sources.place(OPERATOR) == checkout / OPERATOR.path
     (note,) = sources.notes
-    assert f"{checkout} is no known release" in note
+    assert re.search(f"{checkout} .*no known", note)
 
 
 def test_a_path_with_the_known_content_needs_no_note_and_one_with_changes_or_damage_gets_it(
@@ -177,7 +178,7 @@ def test_a_path_with_the_known_content_needs_no_note_and_one_with_changes_or_dam
     sources.place(OPERATOR)
     (note,) = sources.notes
     found = content_sum(checkout)
-    assert f"its content sum is {found}, not {known}" in note
+    assert f"{found}, not {known}" in note
 
     named = Sources(replace(settings, source=f"{checkout}#content-sha256={found}"), silent)
     named.place(OPERATOR)
@@ -191,8 +192,8 @@ def test_files_and_remote_sources_are_held_against_the_catalog_too(configure: Co
     for _ in range(2):
         sources.place(settings.component("volcano"))
     (note,) = sources.notes
-    assert f"its content sum is {SUM}, not " in note
-    assert f"set volcano_source to {tmp_path}/volcano.yaml#content-sha256={SUM}" in note
+    assert f"{SUM}, not " in note
+    assert f"volcano_source to {tmp_path}/volcano.yaml#content-sha256={SUM}" in note
 
 
 def test_the_sum_of_a_file_does_not_fit_a_directory(configure: Configure, checkout: Path) -> None:
@@ -203,8 +204,8 @@ def test_the_sum_of_a_file_does_not_fit_a_directory(configure: Configure, checko
 @pytest.mark.upstream
 def test_the_archive_of_another_release_is_refused_by_its_name(configure: Configure, upstream_dir: Path) -> None:
     text = refusal(configure(kubeflow_source=str(upstream_dir / "manifests-1.6.1.tar.gz")))
-    assert "manifests-1.6.1.tar.gz is Kubeflow 1.6.1" in text
-    assert "Kubeflow 1.9.1, as kubeflow_release says" in text
+    assert re.search(r"manifests-1\.6\.1\.tar\.gz .*1\.6\.1", text)
+    assert re.search(r"Kubeflow 1\.9\.1, .*kubeflow_release", text)
 
 
 @pytest.mark.parametrize("kind", ["a directory", "a text", "an archive"])
@@ -224,7 +225,7 @@ def test_what_is_no_release_at_all_is_refused_once(configure: Configure, tmp_pat
             sources.place(part)
         texts.add(str(caught.value))
     (text,) = texts
-    assert f"{path} has none of the components of Kubeflow 1.9.1" in text
+    assert re.search(rf"{path} .*1\.9\.1", text)
 
 
 def test_a_path_that_is_not_there_is_told_with_its_variable(configure: Configure, tmp_path: Path) -> None:
@@ -238,7 +239,7 @@ def test_a_path_that_is_not_there_is_told_with_its_variable(configure: Configure
 def test_a_source_without_the_component_is_told(configure: Configure, checkout: Path, tmp_path: Path) -> None:
     (checkout / OPERATOR.path / "kustomization.yaml").unlink()
     (checkout / RELEASE.components["dex"].path).mkdir(parents=True)
-    assert f"has neither a kustomization nor {OPERATOR.path}" in refusal(configure(kubeflow_source=str(checkout)))
+    assert f"nor {OPERATOR.path}" in refusal(configure(kubeflow_source=str(checkout)))
     (tmp_path / "empty").mkdir()
     own = configure(kubeflow_sources={"training-operator": str(tmp_path / "empty")})
     assert "correct kubeflow_sources.training-operator" in refusal(own)
@@ -257,7 +258,7 @@ def test_offline_nothing_is_downloaded_and_the_cache_serves(configure: Configure
     api.on("GET", "/x.tar.gz", api.reply(body=body))
     for total in (f"content-sha256={content_sum(checkout)}", f"sha256={hashlib.sha256(body).hexdigest()}"):
         settings = configure(kubeflow_source=f"{api.url}/x.tar.gz#{total}")
-        with pytest.raises(InvalidInput, match="is not in the cache"):
+        with pytest.raises(InvalidInput, match=r"not in .*cache"):
             offline(settings)
         asked = len(api.seen("GET", "/x.tar.gz"))
         assert offline(configure(kubeflow_source=str(checkout))).is_dir()
@@ -268,15 +269,13 @@ def test_offline_nothing_is_downloaded_and_the_cache_serves(configure: Configure
 
 
 def test_a_device_is_no_source(configure: Configure) -> None:
-    with pytest.raises(
-        InvalidInput, match=r"/dev/null is neither a file nor a directory, .* correct kubeflow_source\."
-    ):
+    with pytest.raises(InvalidInput, match=r"/dev/null .*kubeflow_source\."):
         Sources(configure(kubeflow_source="/dev/null"), silent).place(OPERATOR)
 
 
 def test_a_download_that_fails_names_the_variable_and_the_key_to_set(api: Any, configure: Configure) -> None:
     sources = {"training-operator": f"{api.url}/gone.yaml#sha256={SUM}"}
-    with pytest.raises(InvalidInput, match="set the key training-operator of kubeflow_sources to its path"):
+    with pytest.raises(InvalidInput, match="training-operator of kubeflow_sources"):
         Sources(configure(kubeflow_sources=sources), silent).place(OPERATOR)
 
 
@@ -285,12 +284,12 @@ def test_a_release_that_cannot_be_downloaded_names_the_variable_to_set(
     api: Any, configure: Configure, kind: str
 ) -> None:
     settings = configure(kubeflow_source=f"{api.url}/gone.yaml#{kind}={SUM}")
-    with pytest.raises(InvalidInput, match="set kubeflow_source to its path"):
+    with pytest.raises(InvalidInput, match="kubeflow_source to its"):
         Sources(settings, silent).place(OPERATOR)
-    with pytest.raises(InvalidInput, match="set kubeflow_source to a path"):
+    with pytest.raises(InvalidInput, match="kubeflow_source to a"):
         Sources(settings, silent, offline=True).place(OPERATOR)
 
 
 def test_the_sum_of_a_file_behind_a_directory_is_refused_and_not_ignored(configure: Configure, checkout: Path) -> None:
-    with pytest.raises(InvalidInput, match=r"is a directory, and #sha256 is the sum of a file.*#content-sha256="):
+    with pytest.raises(InvalidInput, match=r"directory, .*#sha256 .*#content-sha256="):
         Sources(configure(kubeflow_source=f"{checkout}#sha256={SUM}"), silent).place(OPERATOR)

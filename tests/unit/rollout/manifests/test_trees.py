@@ -90,7 +90,7 @@ def test_what_a_killed_run_left_goes_after_a_day(tmp_path: Path) -> None:
 
 def test_another_content_is_refused_and_not_kept(tmp_path: Path) -> None:
     path = archive(tmp_path / "a.tar.gz", {"v/m.yaml": TEXT})
-    with pytest.raises(InvalidInput, match="the-origin has the content sum"):
+    with pytest.raises(InvalidInput, match="the-origin has"):
         Trees(tmp_path / "trees").unpacked(path, "0" * 64, "the-origin")
     assert left(tmp_path / "trees") == []
 
@@ -160,9 +160,9 @@ def test_what_is_larger_than_any_release_is_refused(tmp_path: Path, monkeypatch:
     bomb = tmp_path / "m.yaml.gz"
     bomb.write_bytes(gzip.compress(bytes(30_000)))
     for path in (large, many):
-        with pytest.raises(InvalidInput, match="it has more than 3 members"):
+        with pytest.raises(InvalidInput, match="more than 3"):
             Trees(tmp_path / "trees").unpacked(path)
-    with pytest.raises(InvalidInput, match="it has more than"):
+    with pytest.raises(InvalidInput, match="more than"):
         keep_plain(bomb, tmp_path / "cache")
     assert left(tmp_path / "trees") == left(tmp_path / "cache") == []
 
@@ -194,7 +194,7 @@ def test_a_damaged_header_does_not_end_an_archive_without_compression(tmp_path: 
         with pytest.raises(InvalidInput, match="damaged header"):
             Trees(tmp_path / "trees").unpacked(path)
     path.write_bytes(whole[: 4 * tarfile.BLOCKSIZE])
-    with pytest.raises(InvalidInput, match="without the mark of its end"):
+    with pytest.raises(InvalidInput, match="without the mark"):
         Trees(tmp_path / "trees").unpacked(path)
 
 

@@ -73,7 +73,7 @@ def test_every_file_with_another_bit_is_damage(kind: str, request: pytest.Fixtur
         assert damage(place)
         file.write_bytes(content)
     (place / "more").write_bytes(b"")
-    assert damage(place) == "more is not of the image"
+    assert damage(place).startswith("more ")
 
 
 @pytest.mark.parametrize(

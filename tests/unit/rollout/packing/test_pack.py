@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import re
 import shutil
 import tarfile
 from collections.abc import Callable, Iterator
@@ -178,10 +179,10 @@ def test_what_the_bundle_lacks_is_refused_and_not_downloaded(
     packed(configure())
     other = configure("there", local_path_source=f"{web.address}/good/other.yaml#sha256={'1' * 64}")
     web.asked.clear()
-    with pytest.raises(InvalidInput, match=r"other.yaml is not in the bundle"):
+    with pytest.raises(InvalidInput, match=r"other\.yaml .*bundle"):
         place(other, "local-path")
     monkeypatch.setattr("platform.machine", lambda: "aarch64")
-    with pytest.raises(InvalidInput, match=r"kustomize 5.2.1 for arm64 is not in the bundle"):
+    with pytest.raises(InvalidInput, match=r"kustomize 5\.2\.1 .*arm64 .*bundle"):
         provide(configure("there"), silent)
     assert web.asked == []
 
@@ -192,7 +193,7 @@ def test_a_changed_file_is_refused_by_its_name_before_it_is_used(configure: Conf
         file.write_bytes(file.read_bytes() + b"\n")
     there = configure("there")
     for name, ending in (("training-operator", "manifests.tar.gz"), ("local-path", "local-path.yaml.gz")):
-        with pytest.raises(InvalidInput, match=rf"bundle/manifests/[0-9a-f]{{8}}-{ending} has \d+ bytes"):
+        with pytest.raises(InvalidInput, match=rf"bundle/manifests/[0-9a-f]{{8}}-{ending} .*\d+ bytes"):
             place(there, name)
 
 
@@ -229,7 +230,7 @@ def test_a_kustomize_that_was_changed_with_the_list_is_neither_run_nor_kept(
     packed(configure())
     ran = changed_bundle(tmp_path, whole=whole)
     there = configure("there")
-    with pytest.raises(InvalidInput, match=r"is not what its source names|is not in the bundle"):
+    with pytest.raises(InvalidInput, match=r"its source names|not in .*bundle"):
         provide(there, silent)
     assert not ran.exists()
     assert not there.kustomize.exists()
@@ -251,7 +252,7 @@ def test_every_file_is_held_against_the_sum_that_its_source_names(configure: Con
         if "#sha256=" in entry.source:
             files = tuple(replace(item, sha256="0" * 64) if item == entry else item for item in listed.files)
             (tmp_path / "bundle/bundle.json").write_text(text_of(replace(listed, files=files)), "utf-8")
-            with pytest.raises(InvalidInput, match="is not what its source names"):
+            with pytest.raises(InvalidInput, match="its source names"):
                 Bundle.open(tmp_path / "bundle")
 
 
@@ -260,7 +261,7 @@ def test_an_unfinished_bundle_is_not_installed_from(configure: Configure, tmp_pa
     broken = replace(settings, sources={**settings.sources, "local-path": f"{tmp_path}/absent.yaml"})
     with pytest.raises(InvalidInput, match=r"absent\.yaml"):
         pack(broken, silent, check=False)
-    with pytest.raises(InvalidInput, match=r"is not complete|is no bundle"):
+    with pytest.raises(InvalidInput, match=r"not complete|no bundle"):
         Sources(configure("there"), silent)
     assert packed(settings).sum
 
@@ -303,11 +304,11 @@ def test_every_architecture_gets_its_kustomize_and_what_is_not_published_is_said
     assert len(packed(configure(**both)).fetched) == 2
     old = packed(replace(configure(**both), kustomize_version="3.2.0"))
     assert (len(old.fetched), len(old.warnings)) == (1, 1)
-    assert "no kustomize 3.2.0 for arm64" in str(old.warnings[0])
+    assert re.search(r"kustomize 3\.2\.0 .*arm64", str(old.warnings[0]))
     own = tmp_path / "kustomize"
     own.write_bytes(program("9.9.9"))
     (warning,) = packed(configure(**both, kustomize_binary=str(own))).warnings
-    assert "copy it to the same path there" in str(warning)
+    assert "the same path" in str(warning)
 
 
 def test_without_a_directory_there_is_nothing_to_fill(configure: Configure) -> None:

@@ -110,7 +110,7 @@ def test_a_wheel_with_another_sum_than_the_lock_s_is_not_taken(wheels: Wheels, w
     (file,) = index.glob("plain_one*")
     with zipfile.ZipFile(file, "a") as wheel:
         wheel.writestr("more.py", "")
-    with pytest.raises(InvalidInput, match=r"pip download failed: .*HASHES"):
+    with pytest.raises(InvalidInput, match="HASHES"):
         list(wheels.fetch("amd64", ["plain-one"]))
     assert writer.entries("wheels") == {}
 
@@ -118,7 +118,7 @@ def test_a_wheel_with_another_sum_than_the_lock_s_is_not_taken(wheels: Wheels, w
 def test_an_index_without_the_package_is_refused(wheels: Wheels, index: Path) -> None:
     for file in index.iterdir():
         file.unlink()
-    with pytest.raises(InvalidInput, match=r"pip download failed: .*compiled==2\.5") as caught:
+    with pytest.raises(InvalidInput, match=r"compiled==2\.5") as caught:
         list(wheels.fetch("amd64", ["compiled"]))
     assert "PIP_INDEX_URL" in caught.value.problems[0].todo
 

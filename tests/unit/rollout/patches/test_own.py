@@ -109,7 +109,7 @@ def test_patches_that_fit_nothing_are_refused_together(kustomize: Path, tmp_path
 def test_a_name_in_two_namespaces_needs_one_of_them(kustomize: Path, tmp_path: Path) -> None:
     twice = (deployment(), deployment(namespace="auth"))
     patch = {"spec": {"replicas": 2}}
-    with pytest.raises(InvalidInput, match="the manifests have 2"):
+    with pytest.raises(InvalidInput, match="have 2"):
         with_own_patches(NAME, twice, settings(kustomize, tmp_path, {"target": target(), "patch": patch}), silent)
     wanted = settings(kustomize, tmp_path, {"target": target(namespace="auth"), "patch": patch})
     assert [obj["spec"]["replicas"] for obj in with_own_patches(NAME, twice, wanted, silent)] == [1, 2]
@@ -132,7 +132,7 @@ def test_an_operation_that_does_not_fit_is_refused_in_its_words(program: Path, t
 
 def test_an_object_keeps_its_name(kustomize: Path, tmp_path: Path) -> None:
     renaming = [{"op": "replace", "path": "/metadata/name", "value": "other"}]
-    with pytest.raises(InvalidInput, match="another kind, name or namespace"):
+    with pytest.raises(InvalidInput, match="another kind"):
         with_own_patches(NAME, OBJECTS, settings(kustomize, tmp_path, {"target": target(), "patch": renaming}), silent)
 
 

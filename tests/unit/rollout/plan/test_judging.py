@@ -219,7 +219,7 @@ def test_the_worst_finding_is_the_verdict_and_a_warning_stops_nobody() -> None:
 
 def test_hosts_are_named_and_their_absence_is_told() -> None:
     assert hosts_of(["a", "b"]) == {"nodes": ["a", "b"], "note": ""}
-    assert "no host is set up" in hosts_of([])["note"]
+    assert "no host" in hosts_of([])["note"]
 
 
 def test_another_kustomize_than_the_release_s_is_a_warning() -> None:
@@ -227,7 +227,8 @@ def test_another_kustomize_than_the_release_s_is_a_warning() -> None:
     (own,) = judge_kustomize(release, release.kustomize_version)
     assert own.verdict is Verdict.PASS
     (other,) = judge_kustomize(release, "5.4.3")
-    assert (other.verdict, other.found) == (Verdict.WARN, "kustomize 5.4.3 builds the manifests.")
+    assert other.verdict is Verdict.WARN
+    assert "5.4.3" in other.found
     assert release.kustomize_version in other.needed
     assert not list(judge_kustomize(release, ""))
 

@@ -94,7 +94,7 @@ def test_no_variable_that_a_volcano_of_others_would_ignore_is_accepted(name: str
 
 def test_the_namespace_of_volcano_is_of_one_that_others_installed() -> None:
     (problem,) = problems(volcano_namespace="kube-system")
-    assert "add volcano to kubeflow_existing" in problem.todo
+    assert "volcano to kubeflow_existing" in problem.todo
     assert names(kubeflow_existing=["volcano"], volcano_namespace="kube-system") == ["local-path", "training-operator"]
 
 

@@ -33,14 +33,14 @@ def test_kubernetes_of_the_rehearsal_cluster_fits() -> None:
 def test_a_release_is_refused_below_what_it_is_made_for_and_the_nearest_that_works_is_named() -> None:
     (problem,) = refused("v1.22.17")
     assert re.search(r"v1\.22\.17, .*Kubeflow 1\.9\.1 .*1\.29", problem.found)
-    assert "Kubernetes 1.29 and later." in problem.needed
+    assert "1.29 and later" in problem.needed
     for line in ('kubeflow_release: "1.6.1"', 'volcano_version: "1.8.2"'):
         assert line in problem.todo
 
 
 def test_a_release_is_refused_where_its_apis_are_gone() -> None:
     (problem,) = refused("v1.25.3", kubeflow_release="1.6.1")
-    assert "Kubeflow 1.6.1 supports 1.21 to 1.24" in problem.found
+    assert re.search(r"1\.6\.1 .*1\.21 to 1\.24", problem.found)
     assert 'kubeflow_release: "1.7.0"' in problem.todo
 
 

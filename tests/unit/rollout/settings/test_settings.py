@@ -276,7 +276,7 @@ def test_remote_sources_are_upstreams_unless_given() -> None:
 
 def test_a_remote_source_of_another_release_is_refused() -> None:
     (problem,) = problems(kubeflow_sources={"jobset": "/jobset.yaml"})
-    assert "no component of 1.9.1" in problem.found
+    assert "of 1.9.1" in problem.found
 
 
 @pytest.mark.parametrize(

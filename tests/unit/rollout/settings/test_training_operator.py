@@ -97,7 +97,7 @@ def test_a_release_without_one_installs_it_from_its_own_source(later: str) -> No
 def test_an_upgrade_to_a_release_without_one_never_leaves_it_silently(later: str, *, prune: bool) -> None:
     installed = {"trainer": "26.03.1", COMPONENT: "26.03.1"}
     without = parse({"kubeflow_release": VERSION, "catalog_directory": later, "kubeflow_prune": prune})
-    with pytest.raises(InvalidInput, match="training operator is not in the new inventory") as caught:
+    with pytest.raises(InvalidInput, match=r"training operator .*inventory") as caught:
         require_upgrade(without, scope_of(without), installed)
     assert "kubeflow_include: [training-operator]" in caught.value.problems[0].todo
     kept = parse({**CHOSEN, "catalog_directory": later, "kubeflow_prune": prune})

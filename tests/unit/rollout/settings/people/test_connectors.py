@@ -49,7 +49,7 @@ def test_every_type_is_accepted_with_what_it_needs(kind: str) -> None:
         first, _, last = path.partition(".")
         lacking = {**config, first: {**config[first], last: ""} if last else ""}
         (problem,) = problems(connector(kind, "a", **lacking), **PUBLISHED)
-        assert f"a lacks {path} in its config" in problem
+        assert f"a lacks {path}" in problem
 
 
 def test_the_schema_has_the_types_whose_keys_are_known() -> None:
@@ -66,7 +66,7 @@ def test_the_schema_has_the_types_whose_keys_are_known() -> None:
 )
 def test_a_provider_sends_browsers_back_to_a_known_address(variables: dict[str, Any], words: str) -> None:
     (problem,) = problems(connector(), connector("ldap", "directory", **LDAP), **variables)
-    assert "kubeflow_connectors has company, and " in problem
+    assert "kubeflow_connectors has company" in problem
     assert words in problem
     assert problems(connector("ldap", "directory", **LDAP), **variables) == []
 

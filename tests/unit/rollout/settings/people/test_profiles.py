@@ -160,7 +160,7 @@ def test_quotas_of_teams_with_one_queue_count_together() -> None:
 
 def test_teams_need_the_profile_controller() -> None:
     found = problems(team(), kubeflow_components=["local-path"])
-    assert "profiles is not installed" in "\n".join(found)
+    assert "profiles is not" in "\n".join(found)
 
 
 @pytest.mark.parametrize(
@@ -172,10 +172,10 @@ def test_the_advice_says_what_that_volcano_does(version: str, reads: bool) -> No
     teams = settings(team(queue={}), team("plain")).profiles
     (text,) = queue_advice(teams, version, by_policy=False)
     assert ": vision (vision)" in text
-    assert (f"Volcano {version} does not" in text) is not reads
+    assert (f"{version} does not" in text) is not reads
     assert [*queue_advice(settings(team()).profiles, version, by_policy=True)] == []
     (text,) = queue_advice(teams, version, ("volcano",), by_policy=False)
-    assert "a Volcano of others" in text
+    assert "of others" in text
     for existing in ((), ("volcano",)):
         (text,) = queue_advice(teams, version, existing, by_policy=True)
         assert "default" in text
