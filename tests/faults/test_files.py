@@ -17,10 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from kubeflow_volcano.problems import InvalidInput, ProblemsError
 from kubeflow_volcano.progress import silent
@@ -28,6 +24,7 @@ from kubeflow_volcano.rollout.manifests import downloads
 from kubeflow_volcano.rollout.manifests.downloads import fetch
 from kubeflow_volcano.rollout.manifests.trees import Trees
 from tests.faults.kit import assert_told, full_disk
+from tests.samples.certificates import pem, signer
 from tests.serving import Handler, listen, serving
 
 TEXT = b"apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n" * 400
@@ -72,14 +69,9 @@ def served(answer: Answer, certificate: Path | None = None) -> Iterator[str]:
 @pytest.fixture
 def certificate(tmp_path: Path) -> Path:
     """Of an authority that no system knows."""
-    key, now = ec.generate_private_key(ec.SECP256R1()), dt.datetime.now(dt.UTC)
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
-    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
-    builder = builder.serial_number(1).not_valid_before(now).not_valid_after(now + dt.timedelta(days=1))
-    pem = builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
-    private = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    made = signer("127.0.0.1", now=dt.datetime.now(dt.UTC))
     place = tmp_path / "server.pem"
-    place.write_bytes(key.private_bytes(serialization.Encoding.PEM, *private) + pem)
+    place.write_bytes(made.private + pem(made.certificate))
     return place
 
 

@@ -11,9 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
@@ -24,6 +21,7 @@ from kubeflow_volcano.validators.core.outcome import Outcome
 from kubeflow_volcano.validators.core.timing import Timing
 from kubeflow_volcano.validators.run.runner import Options, validate
 from tests.integration.breaking import Findings, bad, judge, made, patched, pods_of, space
+from tests.samples.certificates import pem, signer
 from tests.waiting import until
 
 pytestmark = pytest.mark.cluster
@@ -138,13 +136,7 @@ def test_an_apiservice_without_backend_fails_b2_and_keeps_a_namespace_from_being
 
 
 def authority() -> bytes:
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test")])
-    now = datetime.now(UTC)
-    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
-    builder = builder.serial_number(7).not_valid_before(now - timedelta(days=1))
-    found = builder.not_valid_after(now + timedelta(days=89)).sign(key, hashes.SHA256())
-    return found.public_bytes(serialization.Encoding.PEM)
+    return pem(signer("test", now=datetime.now(UTC), days=89).certificate)
 
 
 def hook(service: str, *, group: str = "", resource: str = "configmaps", **rest: Any) -> Object:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import yaml
 
@@ -39,7 +40,7 @@ from kubeflow_volcano.validators.subjects.gang.operators import TRAINING
 from kubeflow_volcano.validators.subjects.pods import WINDOW, Window
 from kubeflow_volcano.validators.subjects.storage_classes import default_classes, serving_workloads
 from tests.recorded.planting import Absent, Planting, condition, crashing, terminating, unpullable, unready
-from tests.recorded.planting_certificates import another_authority
+from tests.samples.certificates import named, pem, signer
 
 Plant = Callable[[Planting], object]
 OPERATOR = TRAINING.ref
@@ -99,8 +100,9 @@ def wrong_certificate(p: Planting) -> None:
     if not known:
         raise Absent("certificate")
     ref = min(known)
-    pem = another_authority(f"{ref.name}.{ref.namespace}.svc", p.facts.taken)
-    p.know(webhooks.SERVING_CERTIFICATES, {**known, ref: (pem,)})
+    host = f"{ref.name}.{ref.namespace}.svc"
+    unknown = signer(host, named(host), now=datetime.fromtimestamp(p.facts.taken, UTC), days=365)
+    p.know(webhooks.SERVING_CERTIFICATES, {**known, ref: (pem(unknown.certificate),)})
 
 
 def webhook_silent(p: Planting) -> None:

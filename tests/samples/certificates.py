@@ -42,6 +42,13 @@ class Signer:
     certificate: x509.Certificate
     key: Any
 
+    @property
+    def private(self) -> bytes:
+        """The key as text, which no password protects."""
+        form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        text: bytes = self.key.private_bytes(*form)
+        return text
+
     def signs(self, name: str, *extensions: x509.ExtensionType, **rest: Any) -> Signer:
         """Another certificate, signed by this one."""
         return _made(name, extensions, signed_by=self, **rest)

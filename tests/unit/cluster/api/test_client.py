@@ -11,10 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from kubernetes.config import kube_config
 
 from kubeflow_volcano.cluster.api.client import Cluster
@@ -24,6 +20,7 @@ from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Unreachable
 from tests import serving
+from tests.samples.certificates import pem, signer
 
 MAPS = "/api/v1/namespaces/ns/configmaps"
 ONE = f"{MAPS}/one"
@@ -330,17 +327,8 @@ def kubeconfig(tmp_path: Path, server: str, user: dict[str, Any], cluster: dict[
 
 def certificate(days: int) -> dict[str, str]:
     """A client certificate that expires in so many days, and its key."""
-    key, now = ec.generate_private_key(ec.SECP256R1()), dt.datetime.now(dt.UTC)
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a")])
-    made = (
-        x509.CertificateBuilder(name, name, key.public_key(), 1)
-        .not_valid_before(now - dt.timedelta(days=9))
-        .not_valid_after(now + dt.timedelta(days=days))
-        .sign(key, hashes.SHA256())
-    )
-    pem = serialization.Encoding.PEM
-    plain = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    texts = {"client-certificate-data": made.public_bytes(pem), "client-key-data": plain}
+    made = signer("a", now=dt.datetime.now(dt.UTC), days=days)
+    texts = {"client-certificate-data": pem(made.certificate), "client-key-data": made.private}
     return {name: base64.b64encode(text).decode() for name, text in texts.items()}
 
 
