@@ -50,13 +50,21 @@ UNUSED: Mapping[str, str] = {
     "get leases.coordination.k8s.io": "only programs that elect a leader have one, and a single replica elects none",
     "get replicasets.apps": "only an event about a ReplicaSet asks for its Deployment",
     "list networkpolicies.networking.k8s.io": "only those around a backend that does not answer are looked at",
+    "list deviceclasses.resource.k8s.io": "only where a driver has published devices",
+    "list resourceclaims.resource.k8s.io": "only where a driver has published devices",
     "get pods/log": "only the log of an operator that started early, or of a container that started again, is read",
 }
 """What a healthy cluster does not make a run do, and when it does. That these are asked for all the same is tested."""
 UNASKED = frozenset(
-    {"get leases.coordination.k8s.io", "get replicasets.apps", "list networkpolicies.networking.k8s.io"}
+    {
+        *("get leases.coordination.k8s.io", "get replicasets.apps", "list networkpolicies.networking.k8s.io"),
+        *("list deviceclasses.resource.k8s.io", "list resourceclaims.resource.k8s.io"),
+    }
 )
-"""Not asked for beforehand, because their namespaces need not be there: the refusal itself says what is missing."""
+"""Not asked for beforehand, because their namespaces need not be there: the refusal itself says what is missing.
+
+Of devices nothing is judged: without these, reports do not count them.
+"""
 
 ATTEMPTS = (
     "/apiservices",
