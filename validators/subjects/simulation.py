@@ -53,14 +53,18 @@ SIMULATED_WEBHOOKS = Fact[tuple[SimulatedWebhook, ...]](
 
 
 def simulated_workload(facts: Facts, workload: Ref) -> bool:
-    """Whether the workload has pods, and all of them are simulated."""
+    """Whether the workload has pods other than those in deletion, and all of them are simulated."""
     return workload in _simulated(facts)
 
 
 @lru_cache(maxsize=4)
 def _simulated(facts: Facts) -> frozenset[Ref | None]:
     simulated = {item["metadata"]["uid"] for item in facts.simulated_pods}
-    pods = [(workload_of(item), item["metadata"]["uid"] in simulated) for item in facts.objects.get(PODS, ())]
+    pods = [
+        (workload_of(item), item["metadata"]["uid"] in simulated)
+        for item in facts.objects.get(PODS, ())
+        if "deletionTimestamp" not in item["metadata"]
+    ]
     return frozenset(owner for owner, _ in pods) - {owner for owner, is_simulated in pods if not is_simulated}
 
 

@@ -54,9 +54,12 @@ def test_the_list_of_the_stub_is_read_where_nodes_are_simulated_and_nowhere_else
 
 
 def test_a_workload_is_simulated_when_all_of_its_pods_are() -> None:
-    half = facts(kwok(), on("kwok", "a/x", "d"), on("n1", "a/y", "d"), on("kwok", "a/z", "e"))
+    going = on("kwok", "a/w", "f")
+    going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    half = facts(kwok(), on("kwok", "a/x", "d"), on("n1", "a/y", "d"), on("kwok", "a/z", "e"), going)
     assert simulated_workload(half, ref("Deployment", "a/e"))
     assert not simulated_workload(half, ref("Deployment", "a/d"))
+    assert not simulated_workload(half, ref("Deployment", "a/f"))
     assert not simulated_workload(half, ref("Deployment", "a/without-pods"))
 
 
