@@ -38,6 +38,7 @@ from kubeflow_volcano.rollout.requirements.cluster_domain import unmet_domain
 from kubeflow_volcano.rollout.requirements.native_gangs import unmet_gangs
 from kubeflow_volcano.rollout.requirements.placement import unmet_placement
 from kubeflow_volcano.rollout.requirements.pod_security import refused_pods
+from kubeflow_volcano.rollout.requirements.stores import unmet_stores
 from kubeflow_volcano.rollout.scope import Scope
 from kubeflow_volcano.rollout.settings.ceded import validate_ceded
 from kubeflow_volcano.rollout.settings.kubernetes_range import require_kubernetes
@@ -119,6 +120,7 @@ def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, 
             problems += unmet_access(cluster, settings.access, planned.parts)
             problems += unmet_placement(cluster, settings.placement, planned.parts)
             problems += unmet_claims(cluster, settings.claims, settings.ceded, planned.parts)
+            problems += unmet_stores(cluster, settings.database, planned.parts)
             problems += refused_pods(cluster, settings.namespace_labels, planned.parts, progress)
             of_dex = undeclared(cluster, planned.parts)
             problems += of_dex.problems()

@@ -1,4 +1,4 @@
-"""What the variables for pods, and for notebooks, make of a component's manifests, in their order."""
+"""What the variables for pods, stores and notebooks make of a component's manifests, in their order."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.rollout.patches.pods.claims import with_claims
+from kubeflow_volcano.rollout.patches.pods.database import with_database
 from kubeflow_volcano.rollout.patches.pods.placement import with_placement
 from kubeflow_volcano.rollout.patches.pods.proxy import with_proxy
 from kubeflow_volcano.rollout.patches.pods.pull_secrets import with_pull_secrets
@@ -23,7 +24,8 @@ def for_environment(component: str, objects: Iterable[Object], settings: Setting
     Raises:
         InvalidInput: a name of kubeflow_claims fits no claim.
     """
-    changed = with_pull_secrets(component, objects, settings.credentials)
+    changed = with_database(component, objects, settings.database)
+    changed = with_pull_secrets(component, changed, settings.credentials)
     changed = with_proxy(
         component, changed, settings.proxy, (*settings.cluster_addresses, *_domains(settings.components))
     )

@@ -203,6 +203,7 @@ def judge_published_secrets(objects: Iterable[Object], settings: Settings) -> Fi
     account = placeholder_account(settings.user, settings.users)
     own = {account.password_hash, account.client_secret, account.cookie_secret}
     own |= {item.password_hash for item in account.logins}
+    own |= {settings.database.password} if settings.database else set()
     details = tuple(
         f"{Ref.of(obj)}: {', '.join(keys)}"
         for obj in objects

@@ -43,6 +43,7 @@ from kubeflow_volcano.rollout.plan.steps import (
     scheduled_validation,
     steps_of,
 )
+from kubeflow_volcano.rollout.plan.stores import judge_stores
 from kubeflow_volcano.rollout.plan.upgrades import judge_upgrades
 from kubeflow_volcano.rollout.run import requirements
 from kubeflow_volcano.rollout.settings.ceded import validate_ceded
@@ -167,7 +168,7 @@ def plan(settings: Settings, progress: Progress, nodes: Sequence[str] = ()) -> P
     if account_of(settings):
         findings += [judge_account(settings), *judge_issuer(settings)]
     findings += [*judge_owners(settings), *judge_team_queues(settings), *judge_team_quotas(settings)]
-    findings += [*judge_profile_logins(settings), *judge_culling(settings)]
+    findings += [*judge_profile_logins(settings), *judge_culling(settings), *judge_stores(settings)]
     findings.append(judge_published_secrets(objects, settings))
     return Plan(
         settings=settings,

@@ -39,6 +39,7 @@ from kubeflow_volcano.rollout.settings.pods.claims import ClaimSettings, validat
 from kubeflow_volcano.rollout.settings.pods.credentials import RegistryLogin, validate_credentials
 from kubeflow_volcano.rollout.settings.pods.placement import PlacementSettings, validate_placement
 from kubeflow_volcano.rollout.settings.pods.proxy import ProxySettings, validate_proxy
+from kubeflow_volcano.rollout.settings.pods.stores import DatabaseSettings, validate_database
 from kubeflow_volcano.rollout.settings.storage import StorageSettings, validate_static_volumes
 from kubeflow_volcano.rollout.settings.uninstall import UninstallSettings, uninstall_settings, validate_uninstall
 from kubeflow_volcano.rollout.settings.user import (
@@ -118,6 +119,7 @@ class Settings:
     users: Annotated[tuple[User, ...], Key("kubeflow_users")]
     profiles: Annotated[tuple[Profile, ...], Key("kubeflow_profiles")]
     notebooks: Annotated[NotebookSettings, Key("kubeflow_notebooks")]
+    database: Annotated[DatabaseSettings, Key("kubeflow_database")]
     namespace_labels: Annotated[Mapping[str, str], Key("kubeflow_namespace_labels")]
     mirror: Annotated[MirrorSettings, SAME]
     pull: Annotated[PullSettings, SAME]
@@ -255,7 +257,7 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
     problems += validate_schedule(settings.scheduled, settings.credentials)
     problems += validate_versions(release, settings.volcano, version)
     try:
-        settings = replace(settings, components=_chosen(values, settings))
+        settings = replace(settings, components=_with_used_claims(_chosen(values, settings), settings.database))
     except InvalidInput as error:
         problems += error.problems
     problems += [*_without_address(settings), *validate_existing(values, defaults(), release, settings.components)]
@@ -277,7 +279,7 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
         problems += validate_access(settings.access, chosen, settings.existing)
         problems += validate_connectors(settings.connectors, settings.access, chosen)
         problems += validate_users(settings.users, settings.user, chosen)
-        problems += validate_notebooks(settings.notebooks, chosen)
+        problems += [*validate_notebooks(settings.notebooks, chosen), *validate_database(settings.database, chosen)]
         problems += validate_model_registry(settings.user, chosen)
         problems += validate_components("kubeflow_patches", settings.patches, chosen, "patches")
         problems += validate_values(settings.patches)
@@ -359,6 +361,17 @@ def _chosen(values: Mapping[str, Any], settings: Settings) -> tuple[Component, .
         existing=settings.existing,
         unneeded=_unneeded(settings.gang_scheduler, settings.storage.mode),
         instead=_instead(settings.gang_scheduler),
+    )
+
+
+def _with_used_claims(parts: Iterable[Component], database: DatabaseSettings) -> tuple[Component, ...]:
+    """Without the claims of databases that are not installed, for which no volumes are needed."""
+    unused = {} if database.moved else database.claims
+    return tuple(
+        replace(part, claims=tuple(claim for claim in part.claims if claim.name != unused[part.name]))
+        if part.name in unused
+        else part
+        for part in parts
     )
 
 

@@ -114,24 +114,32 @@ def _holdings(cluster: Cluster, facts: Facts) -> Holdings:
 
 
 def _expected(cluster: Cluster, facts: Facts) -> tuple[str, Mapping[Ref, str], set[Rule]]:
-    """How the list came about, component by object, and what was refused of it. What the catalog names is in it."""
+    """How the list came about, component by object, and what was refused of it.
+
+    Of components that are not on it, what the catalog names is expected; of others an inventory may leave some out.
+    """
     known = facts.expectations
     crds = {
         Ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name): part for name, part in known.crds.items()
     }
     named = {**known.workloads, **crds, **known.webhooks}
     if known.objects:
-        return known.objects_from, {**named, **known.objects}, set()
+        return known.objects_from, _completed(known.objects, named), set()
     refused: set[Rule] = set()
     try:
         if written := _written(cluster, facts):
-            return f"what the last roll-out wrote down in {APPLIED_OBJECTS}", {**named, **written}, refused
+            return f"what the last roll-out wrote down in {APPLIED_OBJECTS}", _completed(written, named), refused
     except ApiError as error:
         if error.status not in _REFUSED:
             raise
         refused.add(Rule("get", "", "configmaps", APPLIED_OBJECTS.namespace))
     text = f"the catalog of release {known.release}, which names workloads, CRDs and webhook configurations only"
     return text, named, refused
+
+
+def _completed(listed: Mapping[Ref, str], named: Mapping[Ref, str]) -> Mapping[Ref, str]:
+    parts = {*listed.values()}
+    return {**{ref: part for ref, part in named.items() if part not in parts}, **listed}
 
 
 def _written(cluster: Cluster, facts: Facts) -> Mapping[Ref, str]:

@@ -1,1 +1,1 @@
-"""What pods need in this environment: logins, a proxy, nodes, volumes, Knative's tags; own patches follow."""
+"""What pods need in this environment: logins, a proxy, nodes, volumes, stores, Knative's tags; own patches follow."""

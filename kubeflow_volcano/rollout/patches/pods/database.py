@@ -1,0 +1,119 @@
+"""`kubeflow_database` in the manifests of Pipelines and Katib.
+
+Upstream has an overlay of Katib for it in every release (installs/katib-external-db), which is not the one that
+upstream installs with Kubeflow, and of Pipelines only for single clouds, up to 1.10. So the objects are changed: those
+of Pipelines read address and names from `pipeline-install-config` and the login from `mysql-secret` in every release,
+and Katib gets the variables of its overlay.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections.abc import Iterable, Mapping
+
+from kubeflow_volcano.cluster.objects import Object, named
+from kubeflow_volcano.problems import InvalidInput
+from kubeflow_volcano.rollout.account.sign_in import annotate, encoded
+from kubeflow_volcano.rollout.settings.pods.stores import KATIB, PIPELINES, DatabaseSettings
+
+_SUM = "kubeflow-volcano/database"
+"""Annotation of pod templates: its change restarts the programs, which read all of it only at their start."""
+
+_SECRETS = {PIPELINES: "mysql-secret", KATIB: "katib-mysql-secrets"}
+_OWN = {PIPELINES: ("mysql", "ml-pipeline-mysql"), KATIB: ("katib-mysql",)}
+"""Names of the objects of the MySQL in the cluster beside its claim."""
+_KINDS = frozenset({"AuthorizationPolicy", "Deployment", "DestinationRule", "Service", "ServiceAccount"})
+
+
+def with_database(component: str, objects: Iterable[Object], given: DatabaseSettings) -> tuple[Object, ...]:
+    """The objects of a component that uses the server, without a MySQL of their own, changed on copies.
+
+    The claim of an installation whose data was moved stays declared, so that no pruning removes it.
+    kubeflow_patches are merged into the result, so they win.
+
+    Raises:
+        InvalidInput: the manifests lack what is changed.
+    """
+    before = tuple(objects)
+    if component not in given.claims or not before:
+        return before
+    changed = [copy.deepcopy(obj) for obj in before if not _is_unused(component, obj, given)]
+    secret = _needed(component, changed, "Secret", _SECRETS[component])
+    if component == PIPELINES:
+        _needed(component, changed, "ConfigMap", "pipeline-install-config").setdefault("data", {}).update(
+            _addresses(given)
+        )
+        texts = {"username": given.user, "password": given.password}
+    else:
+        texts = _of_katib(given)
+        _read_all(_needed(component, changed, "Deployment", "katib-db-manager"), texts)
+    secret.pop("stringData", None)
+    secret["data"] = encoded(texts)
+    _restart_on_change(changed, _SECRETS[component], given)
+    return tuple(changed)
+
+
+def _is_unused(component: str, obj: Object, given: DatabaseSettings) -> bool:
+    kind, name = obj["kind"], obj["metadata"]["name"]
+    if kind == "PersistentVolumeClaim":
+        return name == given.claims[component] and not given.moved
+    return kind in _KINDS and name in _OWN[component]
+
+
+def _needed(component: str, objects: Iterable[Object], kind: str, name: str) -> Object:
+    if found := named(objects, kind, name):
+        return found
+    raise InvalidInput.problem(
+        f"the manifests of {component} have no {kind} {name}.",
+        "one, as in every release: it gets kubeflow_database.",
+        f"correct kubeflow_source or kubeflow_sources.{component}, or remove kubeflow_database.",
+    )
+
+
+def _addresses(given: DatabaseSettings) -> Mapping[str, str]:
+    """From 1.8 on, the API server reads a second pair, for MySQL beside PostgreSQL."""
+    names = {"pipelineDb": given.names.pipelines, "cacheDb": given.names.cache, "mlmdDb": given.names.metadata}
+    return names | {f"{of}{what}": text for of in ("db", "mysql") for what, text in _place(given)}
+
+
+def _place(given: DatabaseSettings) -> Iterable[tuple[str, str]]:
+    return ("Host", given.host), ("Port", str(given.port))
+
+
+def _of_katib(given: DatabaseSettings) -> Mapping[str, str]:
+    """Of installs/katib-external-db, v0.14.0 to v0.19.0."""
+    return {
+        "KATIB_MYSQL_DB_DATABASE": given.names.katib,
+        "KATIB_MYSQL_DB_HOST": given.host,
+        "KATIB_MYSQL_DB_PORT": str(given.port),
+        "DB_USER": given.user,
+        "DB_PASSWORD": given.password,
+    }
+
+
+def _read_all(manager: Object, texts: Iterable[str]) -> None:
+    reference = _SECRETS[KATIB]
+    own = [{"name": key, "valueFrom": {"secretKeyRef": {"name": reference, "key": key}}} for key in texts]
+    for container in manager["spec"]["template"]["spec"]["containers"]:
+        kept = [item for item in container.get("env") or () if item["name"] not in texts]
+        container["env"] = [*kept, *own]
+
+
+def _restart_on_change(objects: Iterable[Object], secret: str, given: DatabaseSettings) -> None:
+    """By a sum that is slow to compute: whoever reads a Deployment should not find a password by trying many."""
+    plain = f"{given.host} {given.port} {given.names} {given.user}"
+    total = hashlib.pbkdf2_hmac("sha256", given.password.encode(), plain.encode(), 200_000, 8).hex()
+    for obj in objects:
+        if obj["kind"] == "Deployment" and any(_reads(item, secret) for item in _variables(obj)):
+            annotate(obj["spec"]["template"].setdefault("metadata", {}), _SUM, total)
+
+
+def _variables(deployment: Object) -> Iterable[Object]:
+    containers = deployment["spec"]["template"]["spec"]["containers"]
+    return (item for container in containers for item in container.get("env") or ())
+
+
+def _reads(variable: Object, secret: str) -> bool:
+    reference = (variable.get("valueFrom") or {}).get("secretKeyRef") or {}
+    return bool(reference.get("name") == secret)
