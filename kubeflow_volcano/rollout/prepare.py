@@ -120,7 +120,7 @@ def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, 
             problems += unmet_access(cluster, settings.access, planned.parts)
             problems += unmet_placement(cluster, settings.placement, planned.parts)
             problems += unmet_claims(cluster, settings.claims, settings.ceded, planned.parts)
-            problems += unmet_stores(cluster, settings.database, planned.parts)
+            problems += unmet_stores(cluster, settings.database, settings.object_store, planned.parts)
             problems += refused_pods(cluster, settings.namespace_labels, planned.parts, progress)
             of_dex = undeclared(cluster, planned.parts)
             problems += of_dex.problems()

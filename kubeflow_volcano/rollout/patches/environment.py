@@ -8,6 +8,7 @@ from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.rollout.patches.pods.claims import with_claims
 from kubeflow_volcano.rollout.patches.pods.database import with_database
+from kubeflow_volcano.rollout.patches.pods.object_store import with_object_store
 from kubeflow_volcano.rollout.patches.pods.placement import with_placement
 from kubeflow_volcano.rollout.patches.pods.proxy import with_proxy
 from kubeflow_volcano.rollout.patches.pods.pull_secrets import with_pull_secrets
@@ -25,6 +26,7 @@ def for_environment(component: str, objects: Iterable[Object], settings: Setting
         InvalidInput: a name of kubeflow_claims fits no claim.
     """
     changed = with_database(component, objects, settings.database)
+    changed = with_object_store(component, changed, settings.object_store)
     changed = with_pull_secrets(component, changed, settings.credentials)
     changed = with_proxy(
         component, changed, settings.proxy, (*settings.cluster_addresses, *_domains(settings.components))

@@ -204,6 +204,7 @@ def judge_published_secrets(objects: Iterable[Object], settings: Settings) -> Fi
     own = {account.password_hash, account.client_secret, account.cookie_secret}
     own |= {item.password_hash for item in account.logins}
     own |= {settings.database.password} if settings.database else set()
+    own |= {settings.object_store.access_key, settings.object_store.secret_key} if settings.object_store else set()
     details = tuple(
         f"{Ref.of(obj)}: {', '.join(keys)}"
         for obj in objects

@@ -11,6 +11,7 @@ from kubeflow_volcano.rollout.settings.settings import Settings
 
 def judge_stores(settings: Settings) -> Iterator[Finding]:
     """Where Pipelines and Katib keep their data; nothing where that is in the cluster."""
+    yield from _judge_object_store(settings)
     given, names = settings.database, settings.database.names
     chosen = {part.name for part in settings.components}
     places = {PIPELINES: f"{names.pipelines}, {names.cache} and {names.metadata}", KATIB: names.katib}
@@ -18,3 +19,22 @@ def judge_stores(settings: Settings) -> Iterator[Finding]:
         kept = "their claims stay" if given.moved else "nor are their claims"
         found = f"{given.host}:{given.port} has the data; the servers in the cluster are not installed, {kept}."
         yield Finding("database", "Database outside of the cluster", Verdict.PASS, found, details)
+
+
+def _judge_object_store(settings: Settings) -> Iterator[Finding]:
+    given, title = settings.object_store, "Object store outside of the cluster"
+    if not given:
+        return
+    found = f"{given.place} has artifacts and logs of pipelines; namespaces of profiles get its key."
+    if any(claim.name == "minio-pvc" for claim in settings.release.components[PIPELINES].claims):
+        passed_on = f"{found} MinIO in the cluster keeps nothing and passes requests on to it."
+        yield Finding("object-store", title, Verdict.PASS, passed_on)
+    else:
+        yield Finding(
+            "object-store",
+            title,
+            Verdict.WARN,
+            f"{found} With the store of this release, each namespace has a key that reads its own artifacts only.",
+            needed="users of profiles who may read each other's artifacts.",
+            todo="remove kubeflow_object_store, if they may not.",
+        )

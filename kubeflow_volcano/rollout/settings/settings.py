@@ -39,7 +39,7 @@ from kubeflow_volcano.rollout.settings.pods.claims import ClaimSettings, validat
 from kubeflow_volcano.rollout.settings.pods.credentials import RegistryLogin, validate_credentials
 from kubeflow_volcano.rollout.settings.pods.placement import PlacementSettings, validate_placement
 from kubeflow_volcano.rollout.settings.pods.proxy import ProxySettings, validate_proxy
-from kubeflow_volcano.rollout.settings.pods.stores import DatabaseSettings, validate_database
+from kubeflow_volcano.rollout.settings.pods.stores import DatabaseSettings, ObjectStoreSettings, Store, validate_stores
 from kubeflow_volcano.rollout.settings.storage import StorageSettings, validate_static_volumes
 from kubeflow_volcano.rollout.settings.uninstall import UninstallSettings, uninstall_settings, validate_uninstall
 from kubeflow_volcano.rollout.settings.user import (
@@ -120,6 +120,7 @@ class Settings:
     profiles: Annotated[tuple[Profile, ...], Key("kubeflow_profiles")]
     notebooks: Annotated[NotebookSettings, Key("kubeflow_notebooks")]
     database: Annotated[DatabaseSettings, Key("kubeflow_database")]
+    object_store: Annotated[ObjectStoreSettings, Key("kubeflow_object_store")]
     namespace_labels: Annotated[Mapping[str, str], Key("kubeflow_namespace_labels")]
     mirror: Annotated[MirrorSettings, SAME]
     pull: Annotated[PullSettings, SAME]
@@ -257,7 +258,7 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
     problems += validate_schedule(settings.scheduled, settings.credentials)
     problems += validate_versions(release, settings.volcano, version)
     try:
-        settings = replace(settings, components=_with_used_claims(_chosen(values, settings), settings.database))
+        settings = replace(settings, components=tuple(_with_used_claims(_chosen(values, settings), settings)))
     except InvalidInput as error:
         problems += error.problems
     problems += [*_without_address(settings), *validate_existing(values, defaults(), release, settings.components)]
@@ -279,7 +280,10 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
         problems += validate_access(settings.access, chosen, settings.existing)
         problems += validate_connectors(settings.connectors, settings.access, chosen)
         problems += validate_users(settings.users, settings.user, chosen)
-        problems += [*validate_notebooks(settings.notebooks, chosen), *validate_database(settings.database, chosen)]
+        problems += [
+            *validate_notebooks(settings.notebooks, chosen),
+            *validate_stores(settings.database, settings.object_store, chosen),
+        ]
         problems += validate_model_registry(settings.user, chosen)
         problems += validate_components("kubeflow_patches", settings.patches, chosen, "patches")
         problems += validate_values(settings.patches)
@@ -364,15 +368,13 @@ def _chosen(values: Mapping[str, Any], settings: Settings) -> tuple[Component, .
     )
 
 
-def _with_used_claims(parts: Iterable[Component], database: DatabaseSettings) -> tuple[Component, ...]:
-    """Without the claims of databases that are not installed, for which no volumes are needed."""
-    unused = {} if database.moved else database.claims
-    return tuple(
-        replace(part, claims=tuple(claim for claim in part.claims if claim.name != unused[part.name]))
-        if part.name in unused
-        else part
-        for part in parts
-    )
+def _with_used_claims(parts: Iterable[Component], settings: Settings) -> Iterator[Component]:
+    """Without the claims of stores that are not installed, for which no volumes are needed."""
+    stores: tuple[Store, ...] = (settings.database, settings.object_store)
+    for part in parts:
+        unused = {name for store in stores if not store.moved for name in store.claims.get(part.name, ())}
+        used = tuple(claim for claim in part.claims if claim.name not in unused)
+        yield replace(part, claims=used) if unused else part
 
 
 def _training_operator(chosen: Iterable[Component]) -> str:

@@ -44,7 +44,7 @@ def with_database(component: str, objects: Iterable[Object], given: DatabaseSett
         _needed(component, changed, "ConfigMap", "pipeline-install-config").setdefault("data", {}).update(
             _addresses(given)
         )
-        texts = {"username": given.user, "password": given.password}
+        texts: Mapping[str, str] = {"username": given.user, "password": given.password}
     else:
         texts = _of_katib(given)
         _read_all(_needed(component, changed, "Deployment", "katib-db-manager"), texts)
@@ -57,7 +57,7 @@ def with_database(component: str, objects: Iterable[Object], given: DatabaseSett
 def _is_unused(component: str, obj: Object, given: DatabaseSettings) -> bool:
     kind, name = obj["kind"], obj["metadata"]["name"]
     if kind == "PersistentVolumeClaim":
-        return name == given.claims[component] and not given.moved
+        return name in given.claims[component] and not given.moved
     return kind in _KINDS and name in _OWN[component]
 
 
@@ -101,7 +101,7 @@ def _read_all(manager: Object, texts: Iterable[str]) -> None:
 
 
 def _restart_on_change(objects: Iterable[Object], secret: str, given: DatabaseSettings) -> None:
-    """By a sum that is slow to compute: whoever reads a Deployment should not find a password by trying many."""
+    """By a sum that is slow to compute: those who may read Deployments should not find a password by trying many."""
     plain = f"{given.host} {given.port} {given.names} {given.user}"
     total = hashlib.pbkdf2_hmac("sha256", given.password.encode(), plain.encode(), 200_000, 8).hex()
     for obj in objects:

@@ -1,9 +1,11 @@
-"""Stores outside of the cluster in place of those that the manifests bring: `kubeflow_database`."""
+"""Stores outside of the cluster for those that manifests bring: `kubeflow_database`, `kubeflow_object_store`."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
+from urllib.parse import urlsplit
 
 from kubeflow_volcano.problems import Problem
 
@@ -40,13 +42,63 @@ class DatabaseSettings:
         return bool(self.host)
 
     @property
-    def claims(self) -> Mapping[str, str]:
-        """The claim of the MySQL that each component has no use for then; empty without a server."""
-        return {PIPELINES: "mysql-pv-claim", KATIB: "katib-mysql"} if self else {}
+    def place(self) -> str:
+        """Where the data goes, for people."""
+        return f"{self.host}:{self.port}"
+
+    @property
+    def claims(self) -> Mapping[str, frozenset[str]]:
+        """The claims of the MySQL that each component has no use for then; empty without a server."""
+        return {PIPELINES: frozenset({"mysql-pv-claim"}), KATIB: frozenset({"katib-mysql"})} if self else {}
 
 
-def validate_database(given: DatabaseSettings, chosen: Collection[str]) -> Iterator[Problem]:
-    """The problem of a database that none of these components uses."""
+@dataclass(frozen=True, slots=True)
+class ObjectStoreSettings:
+    """A store with the API of S3 for Pipelines; empty for the one in the cluster. `moved` as for databases."""
+
+    endpoint: str = ""
+    bucket: str = "mlpipeline"
+    region: str = "us-east-1"
+    access_key: str = ""
+    secret_key: str = field(default="", repr=False)
+    moved: bool = False
+
+    def __bool__(self) -> bool:
+        """Whether there is one."""
+        return bool(self.endpoint)
+
+    @property
+    def place(self) -> str:
+        """Where the data goes, for people."""
+        return f"{self.endpoint}/{self.bucket}"
+
+    @property
+    def address(self) -> tuple[bool, str, int]:
+        """Whether it is encrypted, host and port."""
+        parts = urlsplit(self.endpoint)
+        secure = parts.scheme == "https"
+        return secure, parts.hostname or "", parts.port or (443 if secure else 80)
+
+    @property
+    def claims(self) -> Mapping[str, frozenset[str]]:
+        """The claims of the stores of all releases; empty without a store."""
+        return {PIPELINES: frozenset({"minio-pvc", "seaweedfs-pvc"})} if self else {}
+
+
+Store: TypeAlias = DatabaseSettings | ObjectStoreSettings
+"""One of the two."""
+
+
+def validate_stores(
+    given: DatabaseSettings, object_store: ObjectStoreSettings, chosen: Collection[str]
+) -> Iterator[Problem]:
+    """Problems of stores that none of these components uses."""
+    if object_store and PIPELINES not in chosen:
+        yield Problem(
+            f"kubeflow_object_store is set, and {PIPELINES} is not installed by this inventory.",
+            f"{PIPELINES}, which keeps artifacts and logs there.",
+            f"choose {PIPELINES}, or remove kubeflow_object_store.",
+        )
     if given and not {PIPELINES, KATIB} & {*chosen}:
         yield Problem(
             f"kubeflow_database is set, and neither {PIPELINES} nor {KATIB} is installed by this inventory.",

@@ -19,7 +19,7 @@ from kubeflow_volcano.rollout.plan.account import judge_published_secrets
 from kubeflow_volcano.rollout.plan.findings import Verdict
 from kubeflow_volcano.rollout.plan.stores import judge_stores
 from kubeflow_volcano.rollout.requirements.stores import unmet_stores
-from kubeflow_volcano.rollout.settings.pods.stores import KATIB, PIPELINES
+from kubeflow_volcano.rollout.settings.pods.stores import KATIB, PIPELINES, ObjectStoreSettings
 from kubeflow_volcano.rollout.settings.settings import parse
 from tests.pages.blocks import blocks
 from tests.places import ROOT
@@ -133,8 +133,8 @@ def test_data_in_the_cluster_is_not_lost_sight_of(phase: str, *, moved: bool, re
         "status": {"phase": phase},
     }
     cluster: Any = Stored(live)
-    assert len([*unmet_stores(cluster, given, {PIPELINES, KATIB})]) == refused
-    assert [*unmet_stores(cluster, given, {KATIB})] == []
+    assert len([*unmet_stores(cluster, given, ObjectStoreSettings(), {PIPELINES, KATIB})]) == refused
+    assert [*unmet_stores(cluster, given, ObjectStoreSettings(), {KATIB})] == []
 
 
 def test_mistakes_are_refused_all_at_once_without_the_password() -> None:

@@ -170,7 +170,6 @@ def test_then_what_the_roll_out_wrote_down_of_the_chosen_components(server: Any)
     assert (set(found.absent), set(found.unserved)) == ({gone, JOB}, {JOB})
     assert SECRET not in found.expected
     assert OPERATOR not in found.expected  # the inventory left it out
-    assert OPERATOR in HELD.fetch(server.connect(), known(expected=replace(EXPECTED, components=frozenset()))).expected
 
 
 def test_then_the_catalog(server: Any) -> None:
