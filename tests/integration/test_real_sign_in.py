@@ -101,7 +101,7 @@ class Site:
 
     def judge(self, *select: str, email: str = "", password: str = "") -> dict[str, Outcome]:
         """Outcomes by check, with the credentials of somebody who trusts the gateway's certificate."""
-        options = Options(self.kubeconfig, select=select, read_only=False, stability_seconds=1, report_dir=None)
+        options = Options(self.kubeconfig, profile=COMPONENTS, select=select, stability_seconds=1, report_dir=None)
         named = replace(options, login_as=email, login_password=password, gateway_url=self.url)
         with pytest.MonkeyPatch.context() as environment:
             environment.setenv("SSL_CERT_FILE", str(self.certificate()))
@@ -198,7 +198,7 @@ def test_a_person_signs_in_with_a_browser(site: Site, password: str, browser: we
         assert browser.title == "Sign In"
         assert screenshot(browser, tmp_path / "first.png").startswith(b"\x89PNG")
         browser.find_element(By.CSS_SELECTOR, "form[action='/oauth2/start'] button").click()
-        fill(browser, FIRST, "not the password")
+        fill(browser, FIRST, "wrong horse")
         assert "Invalid" in browser.find_element(By.ID, "login-error").text
         assert screenshot(browser, tmp_path / "refused.png").startswith(b"\x89PNG")
         fill(browser, FIRST, password)
@@ -214,7 +214,7 @@ def test_checks_sign_in_and_name_what_is_wrong(site: Site, password: str) -> Non
         assert {id_: str(item.status) for id_, item in found.items()} == {"E3": "pass", "E9": "pass"}
         assert "403 -> 302 /dex/auth -> 302 /dex/auth/local -> 302 /dex/auth/local/login -> 200" in found["E3"].message
         assert f"{FIRST} signs in and has a session ({SESSION}), and the dashboard knows {FIRST}" in found["E9"].message
-        assert site.signs_in(FIRST, "not the password") == ("fail", "WrongPassword")
+        assert site.signs_in(FIRST, "wrong horse") == ("fail", "WrongPassword")
         assert site.signs_in("nobody@example.org", password) == ("fail", "WrongPassword")
 
         with turned_off(site.cluster, DEX):
@@ -309,7 +309,7 @@ def test_somebody_of_a_directory_signs_in_with_its_password(
         with site.served():
             assert site.signs_in(FIRST, password)[0] == "pass"
             choose(browser, site.url, "Directory")
-            fill(browser, EVE, "not the password")
+            fill(browser, EVE, "wrong horse")
             assert "Invalid" in browser.find_element(By.ID, "login-error").text
             fill(browser, EVE, PASSWORD)
             assert known_as(browser, site.url) == EVE

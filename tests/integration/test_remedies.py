@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -24,7 +24,7 @@ from kubeflow_volcano.validators.run.runner import Options, validate
 from tests.integration.breaking import leftovers, space
 from tests.integration.remedies import INSTALL_AGAIN, LONG, QUICK, Broken, Remedy
 from tests.rehearsed import play
-from tests.waiting import until
+from tests.waiting import at_last, until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
@@ -75,8 +75,14 @@ def heal(at: Broken, remedies: Sequence[Remedy]) -> None:
     with contextlib.ExitStack() as stack:
         for item in remedies:
             stack.enter_context(item.make(at))
+        found: dict[str, Found] = {}
+
+        def seen() -> dict[str, str]:
+            found.update(findings(at, remedies))
+            return {name: reason for name, (reason, _) in found.items()}
+
         wanted = {item.name: item.reason for item in remedies}
-        found = until(lambda: as_wanted(findings(at, remedies), wanted), every=1)
+        assert at_last(seen, wanted, 120, every=1) == wanted
         for item in remedies:
             commands = found[item.name][1]
             assert commands, item.name
@@ -101,10 +107,6 @@ def answer_again(cluster: Cluster, restarts: Sequence[Ref]) -> None:
 def pods_of(cluster: Cluster, deployment: Ref) -> Sequence[Object]:
     pods = cluster.list("v1", "Pod", namespace=deployment.namespace).items
     return [pod for pod in pods if pod["metadata"]["name"].startswith(f"{deployment.name}-")]
-
-
-def as_wanted(found: Mapping[str, Found], wanted: Mapping[str, str]) -> Mapping[str, Found] | None:
-    return found if {name: reason for name, (reason, _) in found.items()} == wanted else None
 
 
 def run(at: Broken, command: str, *, on_node: bool = False) -> None:
