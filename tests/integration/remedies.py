@@ -26,6 +26,7 @@ from kubeflow_volcano.cluster.mesh import INJECTION, PROXY
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from tests.integration.breaking import absent, made, patched, settle, turned_off, vanish
 from tests.integration.injecting import injecting, self_signed
+from tests.samples.certificates import CA, pem, signer
 from tests.waiting import until
 
 
@@ -83,6 +84,7 @@ NUMA = PODGROUPS._replace(name="numatopologies.nodeinfo.volcano.sh")
 OPERATOR_ROLE = Ref("rbac.authorization.k8s.io/v1", "ClusterRole", "", "training-operator")
 HOOKS = "admissionregistration.k8s.io/v1"
 JOBS_HOOK = Ref(HOOKS, "ValidatingWebhookConfiguration", "", "volcano-admission-service-jobs-validate")
+OPERATORS_HOOK = Ref(HOOKS, "ValidatingWebhookConfiguration", "", "validator.training-operator.kubeflow.org")
 QUEUES_HOOK = Ref(HOOKS, "ValidatingWebhookConfiguration", "", "volcano-admission-service-queues-validate")
 FORMER_API = {
     "apiVersion": "apiregistration.k8s.io/v1",
@@ -214,13 +216,14 @@ def on_real_node(body: Object) -> Callable[[Broken], contextlib.AbstractContextM
 
 
 @contextlib.contextmanager
-def operator_with_foreign_certificate(at: Broken) -> Iterator[None]:
-    """An operator that runs and does nothing: one that works renews its certificate at once."""
+def operator_with_an_old_authority(at: Broken) -> Iterator[None]:
+    """An operator that runs and does nothing: one that works writes its authority into the configuration at once."""
     at.inside("sh", "-c", "kill -STOP $(pidof manager)")
-    at.cluster.patch(
-        Ref("v1", "Secret", "kubeflow", "training-operator-webhook-cert"),
-        {"data": foreign("training-operator.kubeflow.svc")},
-    )
+    old = pem(signer("old", CA, now=datetime.now(UTC), days=-1).certificate)
+    hooks = (at.cluster.get(OPERATORS_HOOK) or {})["webhooks"]
+    place, value = "/webhooks/{}/clientConfig/caBundle", base64.b64encode(old).decode()
+    changes = [{"op": "replace", "path": place.format(number), "value": value} for number in range(len(hooks))]
+    at.cluster.patch(OPERATORS_HOOK, changes, content_type="application/json-patch+json")
     yield
 
 
@@ -786,11 +789,11 @@ LONG = (
         scaled_down(COREDNS),
     ),
     Remedy(
-        "a certificate that the operator makes",
+        "an authority that the operator makes",
         "validators/subjects/renewal.py:certificate",
         "B3",
-        "UnknownAuthority",
-        operator_with_foreign_certificate,
+        "AuthorityExpired",
+        operator_with_an_old_authority,
     ),
     Remedy(
         "a deleted Secret that a Job made",
