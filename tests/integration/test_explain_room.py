@@ -161,7 +161,7 @@ def test_a_job_without_replicas_runs_nothing(jobs: Jobs) -> None:
 
 def test_who_changed_a_job_since_its_creation_is_named(cluster: Cluster, jobs: Jobs) -> None:
     jobs.create(job("held", {"Master": 1, "Worker": 1}, nodeSelector={"no": "where"}))
-    jobs.cause("held", "NoNodeFitsSelector")
+    jobs.cause("held", "NoNodeFits")
     ref = jobs.ref("held")
     path = cluster.resource(ref.api_version, ref.kind).path(ref.namespace, ref.name)
     time.sleep(1.1)  # managedFields have whole seconds, and who writes in the first one counts as creator
