@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.foreign import read_json
 
 _ANNOTATIONS: Mapping[str, str] = {
     "meta.helm.sh/release-name": "Helm release",
@@ -120,7 +120,7 @@ def _has_more(fields: object) -> bool:
 def _told_apart(text: str) -> str:
     """The values of the keys of a list's item, such as its name."""
     try:
-        keys = json.loads(text)
+        keys = read_json(text)
     except ValueError:
         return text
     return ", ".join(str(value) for value in keys.values()) if isinstance(keys, dict) else str(keys)
