@@ -95,7 +95,15 @@ def _listings(cluster: Cluster, facts: Facts) -> Listings:
     answers = in_parallel(partial(_answer, cluster), crds, _PARALLEL)
     listings = {crd["metadata"]["name"]: answer for crd, answer in zip(crds, answers, strict=True) if answer}
     refused = tuple(sorted(name for name, error in listings.items() if error.status == HTTPStatus.FORBIDDEN))
-    return Listings({name: str(error) for name, error in listings.items() if name not in refused}, refused)
+    lasting = {name: str(error) for name, error in listings.items() if name not in refused and not _may_pass(error)}
+    # What may pass is the server's trouble, and says nothing of a kind.
+    if not lasting and (passing := next(filter(_may_pass, listings.values()), None)):
+        raise passing
+    return Listings(lasting, refused)
+
+
+def _may_pass(error: ApiError) -> bool:
+    return error.transient and "conversion webhook" not in error.message
 
 
 def _answer(cluster: Cluster, crd: Object) -> ApiError | None:

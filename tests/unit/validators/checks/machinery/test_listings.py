@@ -103,6 +103,13 @@ def test_a_server_that_does_not_answer_is_no_kind_that_cannot_be_listed() -> Non
         found({"Queue": ApiError(0, "NoAnswer", "no answer")})
 
 
+def test_trouble_of_the_server_is_no_kind_that_cannot_be_listed_and_hides_none() -> None:
+    busy = ApiError(503, "ServiceUnavailable", "starting")
+    with pytest.raises(ApiError):
+        found({"Queue": busy})
+    assert kinds_listable(found({"Queue": busy, "Job": ApiError(500, "InternalError", LOST)})).reason == "VersionLost"
+
+
 def test_only_kinds_of_expected_crds_are_listed() -> None:
     assert Rule("list", "scheduling.volcano.sh", "queues") in set(kinds_listable.rules_for([NAME]))
     assert kinds_listable.rules_with == ()
