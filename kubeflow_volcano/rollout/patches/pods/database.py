@@ -9,12 +9,11 @@ and Katib gets the variables of its overlay.
 from __future__ import annotations
 
 import copy
-import hashlib
 from collections.abc import Iterable, Mapping
 
-from kubeflow_volcano.cluster.objects import Object, named
-from kubeflow_volcano.problems import InvalidInput
-from kubeflow_volcano.rollout.account.sign_in import annotate, encoded
+from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.rollout.account.sign_in import encoded
+from kubeflow_volcano.rollout.patches.pods.store_parts import needed, restart_on_change, set_variables
 from kubeflow_volcano.rollout.settings.pods.stores import KATIB, PIPELINES, DatabaseSettings
 
 _SUM = "kubeflow-volcano/database"
@@ -47,10 +46,11 @@ def with_database(component: str, objects: Iterable[Object], given: DatabaseSett
         texts: Mapping[str, str] = {"username": given.user, "password": given.password}
     else:
         texts = _of_katib(given)
-        _read_all(_needed(component, changed, "Deployment", "katib-db-manager"), texts)
+        set_variables(_needed(component, changed, "Deployment", "katib-db-manager"), _reading(texts))
     secret.pop("stringData", None)
     secret["data"] = encoded(texts)
-    _restart_on_change(changed, _SECRETS[component], given)
+    plain = f"{given.host} {given.port} {given.names} {given.user}"
+    restart_on_change(changed, _SECRETS[component], _SUM, plain, given.password)
     return tuple(changed)
 
 
@@ -62,13 +62,7 @@ def _is_unused(component: str, obj: Object, given: DatabaseSettings) -> bool:
 
 
 def _needed(component: str, objects: Iterable[Object], kind: str, name: str) -> Object:
-    if found := named(objects, kind, name):
-        return found
-    raise InvalidInput.problem(
-        f"the manifests of {component} have no {kind} {name}.",
-        "one, as in every release: it gets kubeflow_database.",
-        f"correct kubeflow_source or kubeflow_sources.{component}, or remove kubeflow_database.",
-    )
+    return needed(component, objects, kind, name, "kubeflow_database")
 
 
 def _addresses(given: DatabaseSettings) -> Mapping[str, str]:
@@ -92,28 +86,5 @@ def _of_katib(given: DatabaseSettings) -> Mapping[str, str]:
     }
 
 
-def _read_all(manager: Object, texts: Iterable[str]) -> None:
-    reference = _SECRETS[KATIB]
-    own = [{"name": key, "valueFrom": {"secretKeyRef": {"name": reference, "key": key}}} for key in texts]
-    for container in manager["spec"]["template"]["spec"]["containers"]:
-        kept = [item for item in container.get("env") or () if item["name"] not in texts]
-        container["env"] = [*kept, *own]
-
-
-def _restart_on_change(objects: Iterable[Object], secret: str, given: DatabaseSettings) -> None:
-    """By a sum that is slow to compute: those who may read Deployments should not find a password by trying many."""
-    plain = f"{given.host} {given.port} {given.names} {given.user}"
-    total = hashlib.pbkdf2_hmac("sha256", given.password.encode(), plain.encode(), 200_000, 8).hex()
-    for obj in objects:
-        if obj["kind"] == "Deployment" and any(_reads(item, secret) for item in _variables(obj)):
-            annotate(obj["spec"]["template"].setdefault("metadata", {}), _SUM, total)
-
-
-def _variables(deployment: Object) -> Iterable[Object]:
-    containers = deployment["spec"]["template"]["spec"]["containers"]
-    return (item for container in containers for item in container.get("env") or ())
-
-
-def _reads(variable: Object, secret: str) -> bool:
-    reference = (variable.get("valueFrom") or {}).get("secretKeyRef") or {}
-    return bool(reference.get("name") == secret)
+def _reading(texts: Iterable[str]) -> list[Object]:
+    return [{"name": key, "valueFrom": {"secretKeyRef": {"name": _SECRETS[KATIB], "key": key}}} for key in texts]

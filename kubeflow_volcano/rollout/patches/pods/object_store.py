@@ -13,7 +13,6 @@ each namespace the key of the inventory, as it does up to 1.10.
 from __future__ import annotations
 
 import copy
-import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from importlib.resources import files
@@ -23,8 +22,8 @@ import yaml
 
 from kubeflow_volcano import foreign
 from kubeflow_volcano.cluster.objects import Object, named
-from kubeflow_volcano.problems import InvalidInput
-from kubeflow_volcano.rollout.account.sign_in import annotate, encoded
+from kubeflow_volcano.rollout.account.sign_in import encoded
+from kubeflow_volcano.rollout.patches.pods.store_parts import needed, restart_on_change, set_variables
 from kubeflow_volcano.rollout.settings.pods.stores import PIPELINES, ObjectStoreSettings
 
 _SUM = "kubeflow-volcano/object-store"
@@ -66,7 +65,8 @@ def with_object_store(component: str, objects: Iterable[Object], given: ObjectSt
         _configure_programs(changed, given)
     _set_variables(changed, "ml-pipeline-ui", {"ARGO_ARCHIVE_BUCKETNAME": given.bucket})
     _update_namespaces(changed)
-    _restart_on_change(changed, given)
+    plain = f"{given.endpoint} {given.bucket} {given.region} {given.access_key}"
+    restart_on_change(changed, _SECRET, _SUM, plain, given.secret_key)
     return tuple(changed)
 
 
@@ -78,13 +78,7 @@ def _is_unused(obj: Object, given: ObjectStoreSettings, *, gateway: bool) -> boo
 
 
 def _needed(objects: Iterable[Object], kind: str, name: str) -> Object:
-    if found := named(objects, kind, name):
-        return found
-    raise InvalidInput.problem(
-        f"the manifests of {PIPELINES} have no {kind} {name}.",
-        "one, as in every release: it gets kubeflow_object_store.",
-        f"correct kubeflow_source or kubeflow_sources.{PIPELINES}, or remove kubeflow_object_store.",
-    )
+    return needed(PIPELINES, objects, kind, name, "kubeflow_object_store")
 
 
 def _make_gateway(deployment: Object, given: ObjectStoreSettings) -> None:
@@ -147,16 +141,5 @@ def _update_namespaces(objects: Iterable[Object]) -> None:
 
 
 def _set_variables(objects: Iterable[Object], deployment: str, values: Mapping[str, str]) -> None:
-    containers = _needed(objects, "Deployment", deployment)["spec"]["template"]["spec"]["containers"]
-    for container in containers:
-        kept = [item for item in container.get("env") or () if item["name"] not in values]
-        container["env"] = [*kept, *({"name": name, "value": text} for name, text in values.items())]
-
-
-def _restart_on_change(objects: Iterable[Object], given: ObjectStoreSettings) -> None:
-    """By a sum that is slow to compute: those who may read Deployments should not find a key by trying many."""
-    plain = f"{given.endpoint} {given.bucket} {given.region} {given.access_key}"
-    total = hashlib.pbkdf2_hmac("sha256", given.secret_key.encode(), plain.encode(), 200_000, 8).hex()
-    for obj in objects:
-        if obj["kind"] == "Deployment" and _SECRET in json.dumps(obj["spec"]["template"]):
-            annotate(obj["spec"]["template"].setdefault("metadata", {}), _SUM, total)
+    variables = [{"name": name, "value": text} for name, text in values.items()]
+    set_variables(_needed(objects, "Deployment", deployment), variables)
