@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import copy
 import re
-import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -164,7 +164,9 @@ def test_who_changed_a_job_since_its_creation_is_named(cluster: Cluster, jobs: J
     jobs.cause("held", "NoNodeFits")
     ref = jobs.ref("held")
     path = cluster.resource(ref.api_version, ref.kind).path(ref.namespace, ref.name)
-    time.sleep(1.1)  # managedFields have whole seconds, and who writes in the first one counts as creator
+    # managedFields have whole seconds, and who writes in the first one counts as creator.
+    since = datetime.fromisoformat((cluster.get(ref) or {})["metadata"]["creationTimestamp"])
+    until(lambda: datetime.now(UTC) - since > timedelta(seconds=1))
     change = {"spec": {"runPolicy": {"activeDeadlineSeconds": 3600}}}
     content = "application/merge-patch+json"
     cluster.request("PATCH", path, body=change, content_type=content, query={"fieldManager": "deadline-setter"})

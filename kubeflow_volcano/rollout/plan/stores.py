@@ -17,7 +17,7 @@ def judge_stores(settings: Settings) -> Iterator[Finding]:
     places = {PIPELINES: f"{names.pipelines}, {names.cache} and {names.metadata}", KATIB: names.katib}
     if details := tuple(f"{name}: {text}" for name, text in places.items() if name in chosen and given):
         kept = "their claims stay" if given.moved else "nor are their claims"
-        found = f"{given.host}:{given.port} has the data; the servers in the cluster are not installed, {kept}."
+        found = f"{given.place} has the data; the servers in the cluster are not installed, {kept}."
         yield Finding("database", "Database outside of the cluster", Verdict.PASS, found, details)
 
 
