@@ -5,7 +5,7 @@ SHELL := /bin/bash
 
 PLAYBOOK := .venv/bin/ansible-playbook
 INVENTORY ?= inventory/rehearsal
-GENERATIONS ?= 1.22 1.35
+GENERATIONS ?= 1.22 1.34 1.35
 
 # Ansible ignores ansible.cfg in a world-writable directory, unless it is named.
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
@@ -59,7 +59,7 @@ test: ## run the tests that protect each change, on rehearsal clusters made for 
 
 test-all: ## run every test, also those that take long: before a release; GENERATIONS=1.37 rehearses another one at its end
 	@requirements/setup.sh dev
-	KFV_TEST_TOOLS="1.22 1.35 1.37" tests/run.sh
+	KFV_TEST_TOOLS="1.22 1.34 1.35 1.37" tests/run.sh
 	for generation in $(GENERATIONS); do \
 	  KFV_TEST_GENERATION=$$generation tests/run.sh tests/integration/test_rehearsal_{cluster,life,platform}.py || exit 1; \
 	done

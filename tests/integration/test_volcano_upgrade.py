@@ -76,7 +76,9 @@ def chain(generation: str, release: str, *versions: str) -> Chain:
     return Chain(versions, release, spec)
 
 
-CHAINS = (chain("1.30", "1.8.1", "1.8.2", "1.10.0"), chain("1.35", "26.03.1", "1.10.0", "1.15.1"))
+CHAINS = (chain("1.30", "1.8.1", "1.8.2", "1.10.0"), chain("1.35", "26.03.1", "1.10.0", "1.14.1", "1.15.1"))
+TAGS = {"1.14.1": "v1.14.0"}
+"""Of images, where upstream's manifest at a tag names those of another."""
 
 
 @pytest.fixture(params=CHAINS, ids=lambda steps: steps.spec.generation)
@@ -137,7 +139,7 @@ def test_gangs_are_proved_before_and_after_and_what_people_made_stays(
             planned = steps.play("upgrade", kubeconfig, version, tmp_path, "--check")
             assert running(cluster) == former, planned
             steps.play("upgrade", kubeconfig, version, tmp_path)
-            assert running(cluster) == {f"v{version}"}
+            assert running(cluster) == {TAGS.get(version, f"v{version}")}
             kept = cluster.get(ref)
             assert kept is not None
             assert (kept["metadata"]["uid"], kept["spec"]["minMember"]) == (theirs["metadata"]["uid"], 2)
