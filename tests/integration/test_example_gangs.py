@@ -2,7 +2,7 @@
 
 Pods with images of training workloads are placed on simulated nodes, so this shows placement and nothing of training:
 a JAXJob and TrainJobs are followed to their end, which the test gives their pods. All kinds of jobs are served on the
-clusters with Trainer 2.2.0 and training operator 1.9.4; what the default cluster does not serve is skipped there.
+clusters with Trainer and training operator 1.9.4; what the default cluster does not serve is skipped there.
 """
 
 from __future__ import annotations
@@ -46,7 +46,15 @@ ENDS = {"JAXJob": "Succeeded", "TrainJob": "Complete"}
 """The condition that says so, of kinds whose jobs are followed to their end."""
 TRAINER = "rehearsal-26.03"
 """The inventory with Trainer; the operator comes from the rehearsal's own files."""
-NEWER = {f"{TRAINER} on {generation}": generation for generation in ("1.35", "1.37")}
+NEWER: Mapping[str, Mapping[str, Any]] = {
+    f"{TRAINER} on {generation}": {"rehearsal_cluster_generation": generation, **versions}
+    for generation, versions in (
+        ("1.34", {"kubeflow_release": "26.03", "volcano_version": "1.14.1"}),
+        ("1.35", {}),
+        ("1.37", {}),
+    )
+}
+"""Variables by cluster."""
 
 
 @dataclass(frozen=True)
@@ -82,16 +90,16 @@ GANGS = [item for item in examples() if item.name.startswith(("jobs/", "scheduli
 @pytest.fixture(scope="module", params=["default", *(pytest.param(name, marks=pytest.mark.long) for name in NEWER)])
 def place(request: pytest.FixtureRequest, worker_id: str) -> Iterator[Cluster]:
     """The worker's cluster, or one of this file's own."""
-    generation = NEWER.get(request.param)
-    if generation is None:
+    versions = NEWER.get(request.param)
+    if versions is None:
         yield request.getfixturevalue("cluster")
         return
     if not UPSTREAM.is_dir():
         pytest.skip(f"{UPSTREAM} is not there")
-    name = f"{cluster_name(worker_id)}-e{generation.replace('.', '')}"
+    name = f"{cluster_name(worker_id)}-e{versions['rehearsal_cluster_generation'].replace('.', '')}"
     kubeconfig = ClusterPaths.of(name).kubeconfig
     more: dict[str, Any] = {
-        "rehearsal_cluster_generation": generation,
+        **versions,
         "kubeflow_include": ["training-operator"],
         "training_operator_version": "1.9.4",
         "training_operator_source": str(kubeconfig.parent / "upstream/training-operator"),
@@ -100,7 +108,7 @@ def place(request: pytest.FixtureRequest, worker_id: str) -> Iterator[Cluster]:
         play(name, "rehearsal", "install", inventory=TRAINER, **more)
         yield Cluster.connect(kubeconfig)
     finally:
-        play(name, "rehearsal", state="absent", inventory=TRAINER, rehearsal_cluster_generation=generation)
+        play(name, "rehearsal", state="absent", inventory=TRAINER, **versions)
 
 
 @contextmanager
