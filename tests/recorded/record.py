@@ -35,7 +35,7 @@ def record(name: str, kubeconfig: Path, about: About) -> Path:
     """
     cluster, chosen = Cluster.connect(kubeconfig), about.options
     expectations, _ = expectations_of(Options(**chosen), cluster)
-    checks = for_gang(CHECKS, expectations.gang)
+    checks = for_gang(CHECKS, expectations)
     facts = collect(
         cluster,
         checks,

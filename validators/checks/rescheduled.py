@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kubeflow_volcano.catalog.gangs import GangScheduler
 from kubeflow_volcano.cluster.admission.rescheduling import Rescheduling
+from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.text import few
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.outcome import Outcome, failed
@@ -17,10 +19,7 @@ def rescheduled(found: Rescheduling, facts: Facts, because: Sequence[str] = ()) 
 
     Webhooks of the release and of a rehearsal leave the field alone; they are named where there are no others.
     """
-    hooks = found.hooks
-    others = [ref for ref in hooks if ref not in facts.expectations.webhooks and not ref.name.startswith(_OF_REHEARSAL)]
-    suspects = others or [*hooks]
-    who = few([str(ref) for ref in suspects], 3) or "a webhook or an admission policy"
+    suspects, who = _suspects(found.hooks, facts)
     return failed(
         "SchedulerChanged",
         f"pods that name the scheduler {found.asked} are stored with {found.given}: {who} changes them at admission, "
@@ -33,3 +32,28 @@ def rescheduled(found: Rescheduling, facts: Facts, because: Sequence[str] = ()) 
         commands=[f"kubectl get {ref.kind.lower()} {ref.name} -o yaml" for ref in suspects],
         because=tuple(because),
     )
+
+
+def ungrouped(hooks: Sequence[Ref], gang: GangScheduler, facts: Facts, because: Sequence[str] = ()) -> Outcome:
+    """The finding where pods are stored without the name of their PodGroup, which `hooks` are called for."""
+    suspects, who = _suspects(hooks, facts)
+    return failed(
+        "NotInGroup",
+        f"pods that name their PodGroup in {gang.mark_text} are stored without it: {who} changes them at admission, so "
+        "that each is scheduled alone.",
+        expected=f"pods that keep {gang.mark_text}",
+        observed={"webhooks": [str(ref) for ref in suspects]},
+        objects=suspects,
+        todo="let what changes them leave the field as it is, or leave out the namespaces of jobs by its "
+        "namespaceSelector.",
+        commands=[f"kubectl get {ref.kind.lower()} {ref.name} -o yaml" for ref in suspects],
+        because=tuple(because),
+    )
+
+
+def _suspects(hooks: Sequence[Ref], facts: Facts) -> tuple[list[Ref], str]:
+    """Those that are neither the release's nor a rehearsal's, or all where there are no others; and in words."""
+    ours = facts.expectations.webhooks
+    others = [ref for ref in hooks if ref not in ours and not ref.name.startswith(_OF_REHEARSAL)]
+    suspects = others or [*hooks]
+    return suspects, few([str(ref) for ref in suspects], 3) or "a webhook or an admission policy"

@@ -85,7 +85,7 @@ def _needed(
 ) -> tuple[Sequence[Check], Mapping[str, Mapping[Rule, Sequence[str]]]]:
     """The checks of a run, and the rules that they need, each with the checks that need it."""
     chosen = [item for item in select(CHECKS, options.select) if not item.opt_in or item.opt_in in options.asked]
-    checks = for_gang(chosen, expectations.gang)
+    checks = for_gang(chosen, expectations)
     rules = uses(checks, expectations, probe_namespace=options.probe_namespace, read_only=options.read_only)
     return checks, rules
 

@@ -80,6 +80,11 @@ class Expectations:
         return gangs.gang_scheduler(self.gang_scheduler) or gangs.VOLCANO
 
     @property
+    def has_volcano(self) -> bool:
+        """Whether Volcano is a chosen component, for its queues and gangs, whoever makes the gangs that are proved."""
+        return gangs.VOLCANO.name in self.components
+
+    @property
     def why_unmade(self) -> str:
         """Why no operator is to create PodGroups; empty where they are."""
         if self.gang_scheduler == "none":

@@ -18,7 +18,7 @@ from kubeflow_volcano.validators.explain.creation.changes import changes, follow
 from kubeflow_volcano.validators.explain.creation.companions import companions
 from kubeflow_volcano.validators.explain.creation.controllers import controllers
 from kubeflow_volcano.validators.explain.creation.coscheduling import SECOND_SCHEDULER, coscheduling, is_coscheduled
-from kubeflow_volcano.validators.explain.creation.native_gangs import is_native, native_gang, waits
+from kubeflow_volcano.validators.explain.creation.native_gangs import is_native, native_gang, read_by_others, waits
 from kubeflow_volcano.validators.explain.creation.podgroups import podgroup
 from kubeflow_volcano.validators.explain.creation.prerequisites import (
     accounts,
@@ -71,6 +71,7 @@ STAGES: tuple[Callable[[Situation], Iterator[Finding]], ...] = (
     podgroup,
     coscheduling,
     native_gang,
+    read_by_others,
     priority,
     accounts,
     quotas,

@@ -56,6 +56,8 @@ _UNASKED = frozenset({HOMES, VOLCANO_HOME, APPLIED_OBJECTS.namespace})
 """Where a right is needed in namespaces that need not be there; the refusal itself says what is missing."""
 _ALWAYS = (NAMESPACES.listing, NODES.listing, *DEVICES.needs)
 _VOLCANOS_DOMAIN = "volcano.sh"
+_OF_QUEUES = frozenset({"F3"})
+"""Checks of Volcano's queues, in which gangs of no other scheduler wait."""
 
 
 def allowed(cluster: Cluster, rules: Collection[Rule], *, namespace: str = "", user: str = "") -> Mapping[Rule, bool]:
@@ -87,16 +89,18 @@ def allowed(cluster: Cluster, rules: Collection[Rule], *, namespace: str = "", u
     return dict(zip(rules, in_parallel(ask, rules, _AT_ONCE), strict=True))
 
 
-def for_gang(checks: Iterable[Check], gang: GangScheduler) -> tuple[Check, ...]:
-    """The checks, which are written for Volcano, with what they read and need where `gang` makes the gangs.
+def for_gang(checks: Iterable[Check], expectations: Expectations) -> tuple[Check, ...]:
+    """The checks, which are written for Volcano, with what they read and need where another scheduler makes the gangs.
 
-    Probes make and read its PodGroups in place of Volcano's. Nothing else of Volcano is needed: what looks at its
-    queues, groups, webhooks, configuration and logs is left out there.
+    Probes make and read its PodGroups in place of Volcano's, and do not wait for Volcano's queues. Nothing else of
+    Volcano is needed, unless it is there beside it: what looks at its queues, groups, webhooks, configuration and logs
+    is left out.
     """
-    return tuple(checks) if gang is VOLCANO else tuple(_for_gang(item, gang) for item in checks)
+    gang, beside = expectations.gang, expectations.has_volcano
+    return tuple(checks) if gang is VOLCANO else tuple(_for_gang(item, gang, beside=beside) for item in checks)
 
 
-def _for_gang(check: Check, gang: GangScheduler) -> Check:
+def _for_gang(check: Check, gang: GangScheduler, *, beside: bool) -> Check:
     def rules(every: Iterable[Rule]) -> Iterator[Rule]:
         for rule in every:
             if not _of_volcano(rule):
@@ -112,7 +116,12 @@ def _for_gang(check: Check, gang: GangScheduler) -> Check:
             return found
         return replace(found, reads=reads(found.reads), needs=tuple(rules(found.needs)))
 
-    return replace(check, reads=reads(check.reads), needs=tuple(rules(check.needs)), probe=probe(check.probe))
+    found = replace(
+        check,
+        requires=tuple(id_ for id_ in check.requires if id_ not in _OF_QUEUES),
+        probe=probe(check.probe),
+    )
+    return found if beside else replace(found, reads=reads(check.reads), needs=tuple(rules(check.needs)))
 
 
 def _of_volcano(rule: Rule) -> bool:

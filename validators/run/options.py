@@ -227,7 +227,7 @@ def _expectations(options: Options, cluster: Cluster | None) -> tuple[Expectatio
     asked_gang = _asked_gang(options)
     if cluster is None:
         return _expected(options, options.release), GIVEN
-    if VOLCANO.name in options.existing and asked_gang == VOLCANO.name:
+    if VOLCANO.name in options.existing and asked_gang != AUTO:
         scheduler = options.volcano_scheduler or _volcano(cluster, options.volcano_namespace)
         options = replace(options, volcano_scheduler=scheduler)
     expectations, release_from = _recognised(options, asked_gang, cluster)

@@ -155,7 +155,7 @@ class _Passes:
 
     def _open(self, judging: Judging) -> tuple[Check, ...]:
         """The checks without an outcome, with what they need on this cluster."""
-        return for_gang(judging.open_checks(), self.expectations.gang)
+        return for_gang(judging.open_checks(), self.expectations)
 
     def judge_the_run(self, judging: Judging, reached: Reached, again: Mapping[str, Outcome] | None) -> None:
         """Look at the cluster once more, and judge what is left to judge."""

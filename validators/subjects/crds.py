@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from http import HTTPStatus
 
-from kubeflow_volcano.catalog.gangs import KUBERNETES, VOLCANO
+from kubeflow_volcano.catalog.gangs import KUBERNETES, VOLCANO, GangScheduler
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
@@ -16,6 +16,7 @@ from kubeflow_volcano.cluster.readiness import State, assess
 from kubeflow_volcano.cluster.stored_versions import readable_version
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.parallel import in_parallel
+from kubeflow_volcano.validators.core.consequences import NOT_NEEDED
 from kubeflow_volcano.validators.core.expectations import GANG_KINDS
 from kubeflow_volcano.validators.core.facts import Fact, Facts, Read
 from kubeflow_volcano.validators.core.outcome import CannotJudgeError, Status, failed, skipped
@@ -137,13 +138,26 @@ def issues(facts: Facts, names: Iterable[str]) -> tuple[Issue, ...]:
     return tuple(item for item in every if item)
 
 
-def demand_gang_kinds(facts: Facts) -> None:
-    """End the evaluation if the API server does not serve the kinds of the gang scheduler, which B1 reports.
+def demand_volcano(facts: Facts, why: str) -> None:
+    """End the evaluation where another scheduler makes the gangs and no Volcano is beside it; `why` is about that one.
+
+    Raises:
+        CannotJudgeError: there is no Volcano to judge.
+    """
+    gang = facts.expectations.gang
+    if gang is not VOLCANO and not facts.expectations.has_volcano:
+        raise CannotJudgeError(skipped(NOT_NEEDED, f"{gang.title} {why}."))
+
+
+def demand_gang_kinds(facts: Facts, of: GangScheduler | None = None) -> None:
+    """End the evaluation if the API server does not serve the kinds of a gang scheduler, which B1 reports.
+
+    Without `of` it is the one whose gangs are proved.
 
     Raises:
         CannotJudgeError: they are not served, cannot be read, or no gang scheduler is expected.
     """
-    gang = facts.expectations.gang
+    gang = of or facts.expectations.gang
     if gang is KUBERNETES:  # F1 reports whether they are served; their kinds are no CRDs
         return
     if gang.name not in facts.expectations.crds.values():

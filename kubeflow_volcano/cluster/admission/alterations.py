@@ -21,6 +21,7 @@ _REQUESTS = "requests of"
 _PREFERRED = "ScheduleAnyway"
 _OF_NODES = "node.kubernetes.io/"
 """Of the tolerations that the API server's own admission and controllers add to every pod."""
+_GROUP = "schedulingGroup"
 _QUEUES = ("scheduling.volcano.sh/queue-name", "volcano.sh/queue-name")
 _OF_GANGS = ".volcano.sh"
 """Webhooks of Volcano change nothing of a pod that is no job's."""
@@ -134,6 +135,9 @@ def _added(sent: Object, stored: Object) -> Iterator[str]:
     for item in stored["spec"].get("tolerations") or ():
         if item.get("key") not in had and not str(item.get("key") or "").startswith(_OF_NODES):
             yield f"a toleration of {item.get('key') or 'every taint'}"
+    if _GROUP in sent["spec"] and stored["spec"].get(_GROUP) != sent["spec"][_GROUP]:
+        name = (stored["spec"].get(_GROUP) or {}).get("podGroupName") or "none"
+        yield f"{_GROUP} {name} in place of {sent['spec'][_GROUP].get('podGroupName')}"
     marks, before = (item["metadata"].get("annotations") or {} for item in (stored, sent))
     for key in _QUEUES:
         if key in marks and marks[key] != before.get(key):

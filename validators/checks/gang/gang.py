@@ -14,7 +14,7 @@ from kubeflow_volcano.validators.checks.gang import steps as gang_steps
 from kubeflow_volcano.validators.checks.gang import words as gang_words
 from kubeflow_volcano.validators.checks.gang.two_gangs import two_gangs
 from kubeflow_volcano.validators.checks.refusals import altered
-from kubeflow_volcano.validators.checks.rescheduled import rescheduled
+from kubeflow_volcano.validators.checks.rescheduled import rescheduled, ungrouped
 from kubeflow_volcano.validators.core.check import check
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.outcome import Outcome, Severity, failed, passed, skipped
@@ -28,6 +28,8 @@ def _step(facts: Facts, judge: Callable[[GangEvidence], Outcome], *, of: str = "
     evidence = facts.evidence(GANG)
     if evidence.rescheduling:
         return rescheduled(evidence.rescheduling, facts, because=(of,) if of else ())
+    if evidence.ungrouped is not None:
+        return ungrouped(evidence.ungrouped, evidence.gang, facts, because=(of,) if of else ())
     outcome = judge(evidence)
     if evidence.alteration and outcome.reason == "NoRoom" and evidence.alteration.explains(outcome.message):
         return altered(f"{outcome.message.rstrip('.')}: {evidence.alteration}.")

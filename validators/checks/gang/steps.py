@@ -17,6 +17,14 @@ _PLUGIN = {
     KUBERNETES.name: "kube-scheduler has the feature gate GenericWorkload on (F1) and its plugin GangScheduling",
 }
 
+_UNWRITTEN = {
+    VOLCANO.name: "see the scheduler's log: it places pods and does not write the group's status.",
+    SCHEDULER_PLUGINS.name: "see whether the pods run (C6) and the controller that writes the group's status is up "
+    "(F1).",
+    KUBERNETES.name: f"see that {_PLUGIN[KUBERNETES.name]}.",
+}
+"""What to do where a gang is placed and its PodGroup does not say so."""
+
 
 def _restart(evidence: GangEvidence) -> tuple[str, ...]:
     """The command that restarts the scheduler; none for that of the control plane."""
@@ -106,9 +114,8 @@ def fit(evidence: GangEvidence) -> Outcome:
             expected=f"PodGroup in phase {wanted}",
             observed=observed(evidence, step),
             objects=step_refs(evidence, step),
-            todo="see the scheduler's log: it places pods and does not write the group's status."
-            if evidence.gang.writes_status
-            else "see whether the pods run (C6) and the controller that writes the group's status is up (F1).",
+            todo=_UNWRITTEN[evidence.gang.name],
+            because=("H2",) if evidence.gang is KUBERNETES else (),  # without the gate it places the pods one by one
         )
     if step.spread_seconds > evidence.timing.spread_seconds:
         return warned(

@@ -16,7 +16,6 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.validators.core.check import check
-from kubeflow_volcano.validators.core.consequences import NOT_NEEDED
 from kubeflow_volcano.validators.core.facts import Fact, Facts
 from kubeflow_volcano.validators.core.outcome import (
     CannotJudgeError,
@@ -182,11 +181,8 @@ def _groups(
     Raises:
         CannotJudgeError: there is none to look at, or the kinds could not be read.
     """
-    crds.demand_gang_kinds(facts)
-    gang = facts.expectations.gang
-    if gang is not VOLCANO:
-        text = f"nothing is held for a PodGroup of {gang.title}, and its phase only follows its pods."
-        raise CannotJudgeError(skipped(NOT_NEEDED, text))
+    crds.demand_volcano(facts, "holds nothing for a PodGroup, whose phase only follows its pods")
+    crds.demand_gang_kinds(facts, VOLCANO)
     groups = tuple(judged(facts, PODGROUPS))
     members: dict[tuple[str, str], list[Object]] = {}
     for pod in facts.all(PODS):

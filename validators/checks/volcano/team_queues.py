@@ -6,6 +6,7 @@ v1.11, gives a PodGroup without a queue that of its namespace; the CRDs of v1.12
 
 from __future__ import annotations
 
+from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.cluster.volcano import QUEUE_NAME
 from kubeflow_volcano.text import counted, few
@@ -29,7 +30,8 @@ def team_queues(facts: Facts) -> Outcome:
     than default was chosen. Name the queue in the job, or run the roll-out again with the team in
     kubeflow_profiles; jobs that exist stay where they are.
     """
-    crds.demand_gang_kinds(facts)
+    crds.demand_volcano(facts, "has no queues")
+    crds.demand_gang_kinds(facts, VOLCANO)
     teams = {
         item["metadata"]["name"]: queue
         for item in facts.all(NAMESPACES)

@@ -110,8 +110,8 @@ def queue_open(facts: Facts) -> Outcome:
     nothing reads that affinity. A scheduler that was started with --node-selector knows only nodes with one of its
     labels.
     """
-    crds.demand_gang_kinds(facts)
-    _demand_volcano(facts, "has no queues")
+    crds.demand_volcano(facts, "has no queues")
+    crds.demand_gang_kinds(facts, VOLCANO)
     ref, scheduler = Ref("scheduling.volcano.sh/v1beta1", "Queue", "", "default"), facts.expectations.scheduler
     queues = {name: facts.get(QUEUES, "", name) for name in ("default", "root")}
     if queues["default"] is None:
@@ -185,17 +185,6 @@ def _without(found: Iterable[tuple[str, str]]) -> tuple[str, ...]:
         )
         for name, keys in queues.items()
     )
-
-
-def _demand_volcano(facts: Facts, why: str) -> None:
-    """End the judgement where another scheduler makes the gangs.
-
-    Raises:
-        CannotJudgeError: one does.
-    """
-    gang = facts.expectations.gang
-    if gang is not VOLCANO:
-        raise CannotJudgeError(skipped(NOT_NEEDED, f"{gang.title} {why}."))
 
 
 def _scheduler_off(facts: Facts) -> bool:
@@ -305,7 +294,7 @@ def _sentences(texts: Iterable[str]) -> str:
 
 def _scheduler(facts: Facts) -> Object:
     """The scheduler's Deployment; ends the check if it is missing or not expected."""
-    _demand_volcano(facts, "makes the gangs, and not Volcano")
+    crds.demand_volcano(facts, "makes the gangs, and not Volcano")
     ref = facts.expectations.scheduler
     deployment = facts.get(DEPLOYMENTS, ref.namespace, ref.name)
     if deployment:

@@ -35,6 +35,16 @@ def native_gang(situation: Situation) -> Iterator[Finding]:
         yield from _missing(situation)
         return
     ref, least = Ref.of(group), situation.minimum
+    if since := group["metadata"].get("deletionTimestamp"):
+        yield finding(
+            "BeingDeleted",
+            f"{ref} is being deleted since {since}: kube-scheduler still places its pods, and it goes with the last of "
+            "them; pods that come after that wait for a PodGroup of its name.",
+            needed="a PodGroup that stays as long as the job.",
+            todo="create it again once it is gone, with an ownerReference to the job instead of deleting it by hand.",
+            objects=[ref],
+            blocks=False,
+        )
     if len(situation.pods) < least:
         count = counted(len(situation.pods), "pod")
         yield finding(
@@ -46,7 +56,7 @@ def native_gang(situation: Situation) -> Iterator[Finding]:
             objects=[ref],
         )
     yield from _disagreeing(situation, group)
-    told = KUBERNETES.phase_of(group)
+    told = KUBERNETES.phase_of(group) or _strangers(situation)
     if situation.placed and not told and len(situation.placed) < least:
         yield finding(
             "GangOff",
@@ -57,6 +67,13 @@ def native_gang(situation: Situation) -> Iterator[Finding]:
             objects=[ref],
             commands=[_MANIFEST],
         )
+
+
+def read_by_others(situation: Situation) -> Iterator[Finding]:
+    """Pods that name a PodGroup of Kubernetes, and that another gang scheduler places by a PodGroup of its own."""
+    named = {name for pod in situation.pods if (name := KUBERNETES.named_by(pod))}
+    if named and not is_native(situation):
+        yield _not_read(few(sorted(named)), situation.job.ref, situation.gang.scheduler, blocks=False)
 
 
 def waits(situation: Situation) -> Iterator[Finding]:
@@ -100,18 +117,20 @@ def _missing(situation: Situation) -> Iterator[Finding]:
     )
 
 
+def _schedulers(situation: Situation) -> set[str]:
+    return {pod["spec"].get("schedulerName") or KUBERNETES.scheduler for pod in situation.pods}
+
+
+def _strangers(situation: Situation) -> list[str]:
+    return sorted(_schedulers(situation) & _STRANGERS)
+
+
 def _disagreeing(situation: Situation, group: Object) -> Iterator[Finding]:
     """Pods that kube-scheduler refuses to take as one group, or that another scheduler places alone."""
     ref = Ref.of(group)
-    names = {pod["spec"].get("schedulerName") or KUBERNETES.scheduler for pod in situation.pods}
-    if strangers := sorted(names & _STRANGERS):
-        yield finding(
-            "OtherScheduler",
-            f"pods of {ref} name the scheduler {few(strangers)}, which reads no PodGroup of {KUBERNETES.group}.",
-            needed="a kube-scheduler, which places all pods of the group.",
-            todo=f"remove schedulerName from the pod template; or remove {_FIELD}, and use that scheduler's PodGroup.",
-            objects=[ref],
-        )
+    names = _schedulers(situation)
+    if strangers := _strangers(situation):
+        yield _not_read(ref.name, ref, few(strangers), blocks=True)
     elif len(names) > 1:
         yield finding(
             "PodsDisagree",
@@ -132,3 +151,16 @@ def _disagreeing(situation: Situation, group: Object) -> Iterator[Finding]:
             "later, so create both again.",
             objects=[ref],
         )
+
+
+def _not_read(group: str, ref: Ref, scheduler: str, *, blocks: bool) -> Finding:
+    """Another scheduler places the pods of a group: they start in part, for all that the group says."""
+    return finding(
+        "OtherScheduler",
+        f"pods of {ref} name the PodGroup {group} of {KUBERNETES.api_version} and the scheduler {scheduler}, which "
+        "reads no such PodGroup: it places them without that gang.",
+        needed="a kube-scheduler, which places all pods of the group.",
+        todo=f"remove schedulerName from the pod template; or remove {_FIELD}, and use that scheduler's PodGroup.",
+        objects=[ref],
+        blocks=blocks,
+    )

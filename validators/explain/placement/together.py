@@ -41,7 +41,7 @@ def not_together(sets: Sequence[PodSet], nodes: Sequence[Node], placed: int, abo
     short = {name: amount * scale for name, amount in requests.items() if amount * scale > free[name]}
     single = about.group is None and bool(about.pods)  # without a gang, nothing holds them back for each other
     which = "pods without a node" if single else "pods that must be placed together"
-    together = f": minMember is {about.minimum}, {len(about.placed)} have a node"
+    together = f": {about.gang.minimum[-1]} is {about.minimum}, {len(about.placed)} have a node"
     names = sorted(set(requests) - ({"pods"} - short.keys()))
     free_of_each = (
         (node.name, f"{', '.join(f'{_left(name, node.free(name))} {name}' for name in names)} free") for node in usable
@@ -117,7 +117,8 @@ def _todo(about: Situation, rules: Sequence[str], claims: Sequence[str], closed:
 def _ways_to_request_less(about: Situation) -> str:
     if about.job.family == "trainer.kubeflow.org":
         return "recreate it with fewer nodes (trainer.numNodes) or less for each (trainer.resourcesPerNode)"
-    return "fewer replicas, smaller requests, or a lower minAvailable"
+    least = "minAvailable" if about.gang.has_makers else about.gang.minimum[-1]
+    return f"fewer replicas, smaller requests, or a lower {least}"
 
 
 def _listed(requests: Amounts) -> str:

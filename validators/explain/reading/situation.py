@@ -195,8 +195,8 @@ def assemble(kind: Kind, obj: Object, facts: Facts, between: Collection[str] = (
     own = [pod for pod in beside if _is_owned(pod, owners)]
     group = _group_of(job.groups, owners, own, space, facts)
     if kind.kind == PODGROUP[1] and group:
-        asked = scheduler_of(group), group["metadata"]["name"]
-        own = [pod for pod in beside if membership(pod) == asked]
+        name = group["metadata"]["name"]
+        own = [pod for pod in beside if scheduler_of(group).named_by(pod) == name]
     pods = _current([pod for pod in own if "deletionTimestamp" not in pod["metadata"]], job.wanted)
     claims = [item for item in facts.objects["persistentvolumeclaims"] if item["metadata"]["namespace"] == space]
     about = owners | {item["metadata"]["uid"] for item in (*pods, *claims, *([group] if group else ()))}
@@ -231,16 +231,18 @@ def _group_of(
     pkg/controller.v1/common, v1.5.0 to v1.9.2; Build of Trainer's pkg/runtime/framework/plugins/volcano, v2.1.0;
     createOrUpdatePodGroup of Volcano's pkg/controllers/job, v1.8.0 to v1.15.1.
 
-    Of several, one that was created for the job comes before those that Volcano creates for single pods.
+    Of several, one that was created for the job comes before those that Volcano creates for single pods; and before
+    all of another scheduler's comes that of the scheduler that places the pods.
     """
     kinds = (PODGROUPS, SCHEDULER_PLUGINS.podgroups, KUBERNETES.podgroups)
     every = [item for resource in kinds for item in facts.objects.get(resource, ())]
     groups = [item for item in every if item["metadata"]["namespace"] == space]
-    owned = [item for item in groups if _is_owned(item, owners) or item["metadata"]["uid"] in owners]
-    if owned:
-        return min(owned, key=lambda item: (is_for_single_pods(item), item["metadata"]["name"]))
     by_name = {(scheduler_of(item).name, item["metadata"]["name"]): item for item in groups}
     named = [(gang.name, name) for gang, name in map(membership, pods) if gang]
+    placing = {gang for gang, _ in named}
+    owned = [item for item in groups if _is_owned(item, owners) or item["metadata"]["uid"] in owners]
+    if owned and not (placing and placing.isdisjoint(scheduler_of(item).name for item in owned)):
+        return min(owned, key=lambda item: (is_for_single_pods(item), item["metadata"]["name"]))
     named += [(gang.name, name) for name in names for gang in (SCHEDULER_PLUGINS, VOLCANO)]  # that operators make
     return next((by_name[key] for key in named if key in by_name), None)
 

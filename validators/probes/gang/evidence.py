@@ -22,7 +22,8 @@ class GangEvidence:
     `queue_state` is empty when the queue does not exist, or the scheduler `gang` has none. `refused` is the server's
     text when a probe object was not admitted, `failure` what else ended the experiment early. `volcano_version` is
     empty where nothing tells it. `scheduler` is the Deployment of Volcano's scheduler.
-    With `rescheduling` the experiment ends after H1: its pods were not the gang scheduler's. `alteration`: what else
+    With `rescheduling` the experiment ends after H1: its pods were not the gang scheduler's; with `ungrouped`, too:
+    they were stored without the name of their PodGroup, and these are called for such pods. `alteration`: what else
     admission changed of pods that were not bound.
     """
 
@@ -38,6 +39,7 @@ class GangEvidence:
     refused: str = ""
     failure: str = ""
     rescheduling: Rescheduling | None = None
+    ungrouped: tuple[Ref, ...] | None = None
     alteration: Alteration | None = None
     seconds: float = 0.0
     gang: GangScheduler = VOLCANO

@@ -10,7 +10,7 @@ import time
 from dataclasses import replace
 
 from kubeflow_volcano.catalog.gangs import VOLCANO
-from kubeflow_volcano.cluster.admission.alterations import alteration
+from kubeflow_volcano.cluster.admission.alterations import alteration, interceptors
 from kubeflow_volcano.cluster.admission.rescheduling import rescheduling
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.metadata import RUN_LABEL
@@ -85,11 +85,14 @@ def _experiment(session: Session, evidence: GangEvidence, progress: Progress) ->
         stage = Stage(session, recorder, evidence.priority_class, evidence.gang)
         for play in _PLAYS:
             _undisturbed(play, stage, evidence, progress)
-            if any(item.scheduler != evidence.gang.scheduler for item in evidence.steps["H1"].members):
+            members = evidence.steps["H1"].members
+            if any(item.scheduler != evidence.gang.scheduler for item in members):
                 evidence.rescheduling = rescheduling(session.cluster, _member(session, evidence))
+            elif any(not item.group for item in members):
+                evidence.ungrouped = interceptors(session.cluster, _member(session, evidence))
             elif not evidence.steps["H1"].bound:
                 evidence.alteration = alteration(session.cluster, _member(session, evidence))
-            if evidence.rescheduling or not evidence.steps["H1"].bound:
+            if evidence.rescheduling or evidence.ungrouped is not None or not evidence.steps["H1"].bound:
                 return
 
 

@@ -14,6 +14,8 @@ from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.validators.subjects.gang.operator_flags import container_of, flags_of
 
+_ALONE = "only its PodGroups are served"
+
 
 def recognise_gang(cluster: Cluster, operator: Object | None, operator_version: str) -> tuple[GangScheduler, str]:
     """The gang scheduler of a cluster, and how it was detected.
@@ -22,13 +24,14 @@ def recognise_gang(cluster: Cluster, operator: Object | None, operator_version: 
     version. Only discovery is read, which every user may.
     """
     installed = [item for item in GANG_SCHEDULERS.values() if item.has_makers and _served(cluster, item)]
+    native = _served(cluster, KUBERNETES)
     if len(installed) == 1:
-        return installed[0], "only its PodGroups are served"
+        return installed[0], "its PodGroups are served, as are those of Kubernetes itself" if native else _ALONE
     named = named_by(operator, operator_version) if operator else None
     if named:
         return named, "of the running operator's arguments"
-    if not installed and _served(cluster, KUBERNETES):
-        return KUBERNETES, "only its PodGroups are served"
+    if not installed and native:
+        return KUBERNETES, _ALONE
     return VOLCANO, "default; no operator names one"
 
 

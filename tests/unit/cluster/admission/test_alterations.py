@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.cluster.admission.alterations import Alteration, changed
+from kubeflow_volcano.cluster.admission.alterations import Alteration, added, changed
 from kubeflow_volcano.cluster.objects import Object
 
 REQUESTS = {"cpu": "0", "memory": "16Mi"}
@@ -81,6 +81,13 @@ def test_more_requests_are_why_where_the_scheduler_says_that_something_is_short(
     assert more.explains("0/3 nodes are available: 3 Insufficient cpu.")
     assert not more.explains("0/3 nodes are available: 3 node(s) had untolerated taint.")
     assert chosen.explains("0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector.")
+
+
+def test_a_group_that_is_taken_from_the_pod_is_told() -> None:
+    sent = {**POD, "spec": POD["spec"] | {"schedulingGroup": {"podGroupName": "g"}}}
+    assert added(sent, {**stored(), "metadata": {}}) == ("schedulingGroup none in place of g",)
+    assert changed(sent, stored()) == ()
+    assert added(sent, {**stored(**sent["spec"]), "metadata": {}}) == ()
 
 
 def test_what_was_added_beside_is_told_and_explains_no_missing_node() -> None:

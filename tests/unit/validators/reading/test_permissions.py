@@ -116,7 +116,7 @@ def test_a_read_only_run_may_change_nothing() -> None:
 def of_gang_scheduler(name: str, **options: Any) -> dict[str, set[str]]:
     """Rules in words by namespace of all checks, where that one makes the gangs."""
     expected = expect("1.9.1", gang_scheduler=name)
-    found = placed(for_gang(CHECKS, expected.gang), expected, **{"probe_namespace": "", "read_only": False, **options})
+    found = placed(for_gang(CHECKS, expected), expected, **{"probe_namespace": "", "read_only": False, **options})
     return {name: {str(rule) for rule in rules} for name, rules in found.items()}
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kubeflow_volcano.catalog.gangs import KUBERNETES
 from kubeflow_volcano.cluster.admission.alterations import Alteration
 from kubeflow_volcano.cluster.admission.rescheduling import Rescheduling
 from kubeflow_volcano.cluster.objects import Ref
@@ -129,6 +130,23 @@ def test_a_webhook_that_gives_pods_another_scheduler_is_the_cause_and_named() ->
     outcome = gang.gang_fits(found)
     assert (outcome.status, outcome.reason, outcome.objects) == (Status.FAIL, "SchedulerChanged", hooks[:1])
     assert gang.all_or_nothing(found).because == ("H1",)
+
+
+@pytest.mark.parametrize("hooks", [(), ("policy", "rehearsal-placement")])
+def test_what_takes_the_name_of_the_group_from_pods_is_the_cause_and_named(hooks: tuple[str, ...]) -> None:
+    refs = tuple(HOOK._replace(name=name) for name in hooks)
+    found = facts(evidences={GANG: GangEvidence(steps={"H1": fit()}, ungrouped=refs, gang=KUBERNETES)})
+    outcome = gang.gang_fits(found)
+    assert (outcome.status, outcome.reason, outcome.objects) == (Status.FAIL, "NotInGroup", refs[:1])
+    assert KUBERNETES.mark_text in outcome.message
+    assert gang.all_or_nothing(found).because == ("H1",)
+
+
+def test_a_group_of_kubernetes_that_nobody_writes_follows_from_pods_placed_one_by_one() -> None:
+    seen = evidence(replace(fit(), reached=False), gang=KUBERNETES)
+    outcome = judge(seen)["H1"]
+    assert (outcome.status, outcome.reason, outcome.because) == (Status.WARN, "PhaseNotRunning", ("H2",))
+    assert "GenericWorkload" in outcome.todo
 
 
 def test_a_webhook_that_binds_pods_to_nodes_that_are_none_is_the_cause_and_named() -> None:

@@ -89,6 +89,13 @@ def test_pods_that_do_not_go_together_are_named() -> None:
     assert "OtherScheduler" in told(group(), *theirs)
 
 
+def test_a_group_that_is_being_deleted_still_holds_its_pods_and_that_is_said() -> None:
+    made = group(said=SAYS)
+    made["metadata"] |= {"deletionTimestamp": instant(5), "finalizers": ["scheduling.k8s.io/podgroup-protection"]}
+    found = explained(job(), made, *(pod(i) for i in range(3)), without=OF_VOLCANO)
+    assert {item.reason: item.blocks for item in found.findings} == {"BeingDeleted": False, "GangWaits": True}
+
+
 def test_pods_placed_one_by_one_show_a_scheduler_without_the_gate() -> None:
     assert told(group(), pod(0, node="n1"), pod(1, node="n1"), pod(2)) == ["GangOff"]
 
@@ -103,6 +110,49 @@ def test_groups_of_one_name_are_told_apart() -> None:
     assert (itself.situation.group, len(itself.situation.pods)) == (native, 3)
     other = explained(volcanos, native, *(pod(i) for i in range(3)))
     assert (other.situation.group, other.situation.pods) == (volcanos, ())
+
+
+def of_volcano(index: int, group_name: str, **spec: Any) -> Object:
+    """A pod that names a PodGroup of each scheduler, as Volcano's controller or a training operator annotates it."""
+    made = pod(index, **spec)
+    return {**made, "metadata": {**made["metadata"], "annotations": {VOLCANO.mark[-1]: group_name}}}
+
+
+def owned_by_job(made: Object, name: str, least: int) -> Object:
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "uid-train", "controller": True}
+    meta = {**made["metadata"], "name": name, "uid": f"uid-{name}", "ownerReferences": [owner]}
+    return {"apiVersion": VOLCANO.api_version, "kind": "PodGroup", "metadata": meta, "spec": {"minMember": least}}
+
+
+def test_volcano_places_pods_of_a_group_that_it_does_not_read_and_that_is_said_of_both() -> None:
+    """Its controller gave each pod to a PodGroup for single pods, so that the job runs in part."""
+    single = owned_by_job(group(), "podgroup-uid-train", 1)
+    pods = [
+        of_volcano(i, "podgroup-uid-train", node="n1" if i else "", schedulerName=VOLCANO.scheduler) for i in range(3)
+    ]
+    found = explained(job(), group(), single, *pods)
+    assert "OtherScheduler" in {item.reason for item in found.findings}
+    itself = explained(group(), single, *pods)
+    assert len(itself.situation.pods) == 3
+    assert reasons(itself) == ["OtherScheduler"]
+
+
+def test_the_group_of_the_scheduler_that_places_the_pods_counts_before_one_that_the_job_owns() -> None:
+    """An operator that is wired to Volcano makes a PodGroup for a job whose pods leave it to Kubernetes."""
+    native = group(said=SAYS)
+    made = owned_by_job(group(), "train", 3)
+    found = explained(
+        job(), native, made, *(of_volcano(i, "train", schedulerName="default-scheduler") for i in range(3))
+    )
+    assert found.situation.group == native
+
+
+def test_numbers_have_the_names_of_their_scheduler() -> None:
+    three = [pod(i, containers=[{"name": "main", "resources": {"requests": {"cpu": "3"}}}]) for i in range(3)]
+    found = explained(job(), group(said=SAYS), *three)
+    texts = " ".join(f"{item.problem.needed} {item.problem.todo}" for item in found.findings)
+    assert "min" in texts
+    assert not {"minMember", "minAvailable"} & {word.strip(".:,") for word in texts.split()}
 
 
 def test_an_operator_beside_it_changes_nothing() -> None:
