@@ -25,7 +25,7 @@ from tests import arguments, messages, variables
 from tests.archives import archive_of, derived_again, manifest_of
 from tests.cases import table as cases
 from tests.kustomize_tool import kustomize_of
-from tests.pages import releases, scenarios
+from tests.pages import examples, releases, scenarios
 from tests.pages.copies import translated_pages
 from tests.places import ROOT
 from tests.recorded import verdicts
@@ -93,6 +93,10 @@ def _scenarios() -> Texts:
         yield directory / name, text
 
 
+def _examples() -> Texts:
+    yield Path(examples.PAGE), examples.with_table((ROOT / examples.PAGE).read_text(encoding="utf-8"))
+
+
 def _versions() -> Texts:
     for name, text in versions.texts(versions.version()):
         yield Path(name), text
@@ -107,6 +111,7 @@ GENERATORS: Sequence[Callable[[], Texts]] = (
     _releases,
     _catalog,
     _scenarios,
+    _examples,
     messages.generated,
     translated_pages,
     verdicts.generated,

@@ -1,12 +1,9 @@
-"""The examples for users: what each manifest in `examples/` shows, and from which release on its kinds exist.
-
-`python -m kubeflow_volcano.catalog.examples` writes the table of examples/README.md.
-"""
+"""The examples for users: what each manifest in `examples/` shows, and from which release on its kinds exist."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -14,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from kubeflow_volcano import foreign
-from kubeflow_volcano.catalog import read
 from kubeflow_volcano.catalog.data import load
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.decode import decode
@@ -23,13 +19,9 @@ from kubeflow_volcano.problems import InvalidInput, Problem
 HOME = Path(str(files("kubeflow_volcano"))) / "examples"
 """The directory of the manifests: in a checkout a link to `examples/`, which the wheel has as files."""
 
-PAGE = "README.md"
-"""The page about them, in the same directory."""
-
 PIPELINE, ARGO_PIPELINE = UPLOADS = "train_and_predict", "train_and_predict-argo"
 """One pipeline in two forms, which the API of Pipelines takes and kubectl does not: that of Pipelines 2, and Argo's."""
 
-_MARKS = "<!-- examples: python -m kubeflow_volcano.catalog.examples -->", "<!-- end of examples -->"
 _PARTS = ("You see", "GPUs", "Images", "Started")
 _NO_IMAGES = "argostub/"
 """Names of steps that the driver of Pipelines 2 carries out itself: no images, and known to it by these names."""
@@ -143,44 +135,3 @@ def _images(value: Any) -> Iterator[str]:
         value = value.values()
     for item in () if isinstance(value, str | float | int | None) else value:
         yield from _images(item)
-
-
-def with_table(page: str) -> str:
-    """The text of the page with a table of all examples between its marks."""
-    begin, end = _MARKS
-    head, _, rest = page.partition(begin)
-    heads = ("example", "kinds", "from release", "what it shows", "what you see", "was started")
-    rows = (heads, ["---"] * len(heads), *map(_row, examples()))
-    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    return f"{head}{begin}\n{table}\n{end}{rest.partition(end)[2]}"
-
-
-def _row(example: Example) -> Sequence[str]:
-    kinds = ", ".join(dict.fromkeys("vcjob" if _is_vcjob(item) else item.kind for item in example.kinds))
-    texts = (_from(example), example.title, example.sees.replace("|", "\\|"), example.started)
-    return f"[{example.path}]({example.path})", kinds, *texts
-
-
-def _is_vcjob(item: ExampleKind) -> bool:
-    return item.component == "volcano" and item.kind == "Job"
-
-
-def _from(example: Example) -> str:
-    """The first release, and from when on a component is needed that is outside of upstream's example."""
-    if example.since is None:
-        return "any, with Volcano"
-    text = example.since
-    for component in dict.fromkeys(item.component for item in example.kinds if item.since):
-        extra = [
-            version
-            for version in read.releases()
-            if (part := read.load_release(version).components.get(component)) and not part.example
-        ]
-        if extra:
-            text += f"; from {extra[0]} on with the component {component}"
-    return text
-
-
-if __name__ == "__main__":
-    page = HOME / PAGE
-    page.write_text(with_table(page.read_text(encoding="utf-8")), encoding="utf-8")

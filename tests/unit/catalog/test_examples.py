@@ -12,8 +12,9 @@ import pytest
 
 from kubeflow_volcano.catalog import examples as module
 from kubeflow_volcano.catalog import read
-from kubeflow_volcano.catalog.examples import HOME, PAGE, Example, example_kinds, examples, load_example, with_table
+from kubeflow_volcano.catalog.examples import HOME, Example, example_kinds, examples, load_example
 from kubeflow_volcano.problems import InvalidInput
+from tests.pages.examples import PAGE, with_table
 from tests.places import ROOT
 
 EACH = pytest.mark.parametrize("example", examples(), ids=lambda item: item.name)
@@ -59,8 +60,8 @@ def test_they_are_those_of_the_checkout() -> None:
 
 
 def test_the_page_has_a_row_for_each() -> None:
-    text = (HOME / PAGE).read_text(encoding="utf-8")
-    assert text == with_table(text), "run python -m kubeflow_volcano.catalog.examples"
+    text = (ROOT / PAGE).read_text(encoding="utf-8")
+    assert text == with_table(text), "run make generate"
     assert all(f"[{item.path}]({item.path})" in text for item in examples())
 
 
