@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,6 +16,7 @@ from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action i
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.library import COLLECTION
 from kubeflow_volcano.validators.language.catalog import LANGUAGES
 from tests.places import ROOT
+from tests.playing import ansible
 
 ACTIONS = sorted((ROOT / "plugins" / "action").glob("*.py"))
 MODULES = sorted((ROOT / "plugins" / "modules").glob("*.py"))
@@ -118,16 +116,9 @@ def test_examples_use_the_plugin_with_options_that_exist(module: Path) -> None:
 
 
 @pytest.mark.programs
-@public
-def test_ansible_doc_finds_it_from_the_checkout(module: Path) -> None:
-    done = subprocess.run(
-        [Path(sys.executable).with_name("ansible-doc"), "-t", "module", "--json", module.stem],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=ROOT,
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")},
-    )
-    shown = json.loads(done.stdout)[module.stem]
-    assert shown["doc"]["short_description"]
-    assert shown["return"]
+def test_ansible_doc_finds_each_from_the_checkout() -> None:
+    names = [path.stem for path in PUBLIC]
+    done = ansible("-t", "module", "--json", *names, program="ansible-doc")
+    assert done.returncode == 0, done.stderr
+    shown = json.loads(done.stdout)
+    assert [name for name in names if not (shown[name]["doc"]["short_description"] and shown[name]["return"])] == []
