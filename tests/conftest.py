@@ -29,6 +29,13 @@ LONGEST_FIRST: Sequence[str] = (
     "tests/integration/",
     "tests/faults/",
     "tests/hosts/",
+    "tests/cores/",
+    "tests/unit/rollout/test_releases.py",
+    "tests/recorded/",
+    "tests/unit/deriving/test_release.py",
+    "tests/unit/test_odd_types.py",
+    "tests/unit/rollout/plan/test_upstream.py",
+    "tests/unit/rollout/access/",
 )
 """Where workers begin, by measured time: a long file that begins last leaves all other workers idle."""
 

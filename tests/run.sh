@@ -45,4 +45,4 @@ for generation in ${KFV_TEST_TOOLS:-}; do
 done
 .venv/bin/python -m tests.hosts.lab prepare # so that no test waits for what hosts are made of
 # What is started in the background is deaf to an interrupt, which some tests send to programs that they start.
-env --default-signal=INT .venv/bin/pytest -n "${KFV_TEST_WORKERS:-4}" --no-loadscope-reorder "$@"
+env --default-signal=INT .venv/bin/pytest -n "${KFV_TEST_WORKERS:-4}" "$@"
