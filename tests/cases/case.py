@@ -75,7 +75,7 @@ class Look:
     """One way to ask the product: `way` is the program, `given` its input, `right` the answer.
 
     `open` is what is said instead today, empty where it is right: such a look must fail until its entry is removed.
-    `untried`: nobody has seen its answer yet.
+    `untried`: nobody has seen its answer yet. `long`: why `make test` leaves it out.
     """
 
     way: str
@@ -85,6 +85,7 @@ class Look:
     more: Mapping[str, Any]
     open: str = ""
     untried: bool = False
+    long: str = ""
 
     @property
     def on_cluster(self) -> bool:
@@ -149,6 +150,6 @@ def _look(item: dict[str, Any], folder: Path) -> Look:
     more = dict(item)
     (way,) = _WAYS & more.keys()
     given, right, still = more.pop(way), more.pop("right", {}), more.pop("open", "")
-    untried = bool(more.pop("untried", False))
+    untried, long = bool(more.pop("untried", False)), more.pop("long", "")
     fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in right.items()}
-    return Look(way, given, Right(**fields), folder, more, still, untried)
+    return Look(way, given, Right(**fields), folder, more, still, untried, long)

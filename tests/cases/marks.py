@@ -17,4 +17,4 @@ def parameters(found: Mapping[str, Look]) -> list[ParameterSet]:
 
 def _marks(look: Look) -> tuple[pytest.MarkDecorator, ...]:
     wrong = pytest.mark.xfail(reason=look.open or "not tried yet", raises=AssertionError, strict=not look.untried)
-    return (wrong,) if look.open or look.untried else ()
+    return (*((wrong,) if look.open or look.untried else ()), *((pytest.mark.long,) if look.long else ()))

@@ -36,12 +36,10 @@ _ANY = ("--ignore-requires-python",)
 """A core is installed by the Python that runs the tests, which may not be one of its own."""
 
 
-def oldest_and_newest() -> tuple[tuple[str, str], ...]:
-    """The pairs that protect each change: on the newest Python of this machine that both support."""
-    oldest, *_, newest = CORES
-    both = [version for version in CORES[newest] if version in CORES[oldest]]
-    chosen = next((version for version in reversed(both) if find_python(version)), both[-1])
-    return (oldest, chosen), (newest, chosen)
+def oldest() -> tuple[str, str]:
+    """What protects each change: the core that is least like the checkout's own, on this machine's newest Python."""
+    core = next(iter(CORES))
+    return core, next((version for version in reversed(CORES[core]) if find_python(version)), CORES[core][-1])
 
 
 def find_python(version: str) -> Path | None:

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tests.cores.environments import CORES, Core, find_python, oldest_and_newest
+from tests.cores.environments import CORES, Core, find_python, oldest
 from tests.places import ROOT, UPSTREAM
 
 PLAYBOOKS = sorted(path.stem for path in (ROOT / "playbooks").glob("*.yml"))
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.timeout(1800)
         pytest.param(
             (core, python),
             id=f"{core}-on-{python}",
-            marks=() if (core, python) in oldest_and_newest() else pytest.mark.long,
+            marks=() if (core, python) == oldest() else pytest.mark.long,
         )
         for core, pythons in CORES.items()
         for python in pythons

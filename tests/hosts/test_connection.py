@@ -138,6 +138,7 @@ exec python3 "$@"
     assert re.search(r"^good .* changed=0 ", second.stdout, re.MULTILINE)
 
 
+@pytest.mark.long
 def test_preflight_judges_the_others_and_names_the_one_that_is_down(play: Play, bad: Host, tmp_path: Path) -> None:
     bad.stop()
     done = play("-e", f"preflight_report_directory={tmp_path}", playbook="playbooks/preflight.yml")

@@ -1,4 +1,4 @@
-"""Test hosts are what they claim to be.
+"""Test hosts are what they claim to be; what uses them in `make test` fails where they are not.
 
 Not openEuler there: Debian's userland under an RPM database, the machine's kernel, systemctl and crictl are stand-ins.
 """
@@ -18,6 +18,8 @@ import testinfra
 
 from tests.hosts.lab import Host, Lab, Registry
 from tests.hosts.lab.programs import CONTAINERD
+
+pytestmark = pytest.mark.long
 
 RELEASES = {"22.03": ("LTS-SP4", "3.9"), "24.03": ("LTS", "3.11")}
 PAIRS = (("22.03", "1.6"), ("24.03", "1.7"), ("24.03", "2.2"))
@@ -121,7 +123,6 @@ def test_a_registry_refuses_as_it_is_told(lab: Lab, status: int) -> None:
     assert [seen for _, _, seen in registry.requests] == [status, 200, 0]
 
 
-@pytest.mark.long
 @EACH_RELEASE
 def test_dnf_installs_from_the_hosts_own_repository(module: Callable[..., dict[str, Any]], target: Host) -> None:
     assert module("dnf", "name=container-selinux,socat")["changed"]
@@ -130,7 +131,6 @@ def test_dnf_installs_from_the_hosts_own_repository(module: Callable[..., dict[s
     assert "no-such-package" in str(module("dnf", "name=no-such-package")["failures"])
 
 
-@pytest.mark.long
 @EACH_RELEASE
 def test_services_are_restarted_and_refuse_a_broken_configuration(
     module: Callable[..., dict[str, Any]], target: Host

@@ -183,6 +183,7 @@ def test_a_bundle_is_listed_filled_and_installed_from_without_a_network(upstream
     assert planned["steps"]
 
 
+@pytest.mark.long
 def test_an_image_with_another_bit_does_not_reach_the_registry(upstream: Upstream) -> None:
     assert upstream.pack()[2] == []
     entries = [item for item in Bundle.open(upstream.bundle).contents.files if "local-path-provisioner" in item.path]

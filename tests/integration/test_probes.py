@@ -553,7 +553,7 @@ def await_line(process: subprocess.Popen[str], text: str) -> None:
 @pytest.mark.parametrize(
     ("select", "moment", "number"),
     [
-        (("gang",), "nothing may be bound", signal.SIGTERM),
+        pytest.param(("gang",), "nothing may be bound", signal.SIGTERM, marks=pytest.mark.long),
         pytest.param(("D5", "D6"), "D5 round trip", signal.SIGTERM, marks=pytest.mark.long),
         (("D5", "D6"), "D6 writing 2", signal.SIGINT),
         pytest.param(("G5",), "G5 PodGroup", signal.SIGTERM, marks=pytest.mark.long),

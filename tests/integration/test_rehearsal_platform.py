@@ -124,7 +124,9 @@ def template(container: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("running")
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize(
+    "release", [*(pytest.param(name, marks=pytest.mark.long) for name in RELEASES[:-1]), RELEASES[-1]]
+)
 def test_every_pod_of_a_release_has_a_place(release: str, sources: Callable[[str], Path]) -> None:
     """Every pod is simulated but for the training operator's where it is made here."""
     local = {name for image in load_generation(SPEC.generation).images for name in image.names}

@@ -121,6 +121,7 @@ def test_every_missing_source_is_told_before_the_cluster_is_changed(empty: Clust
     assert everything(empty) == before
 
 
+@pytest.mark.long
 def test_a_tag_installs_that_role_alone(empty: Cluster, tmp_path: Path) -> None:
     done = play("playbooks/site.yml", "--tags", "volcano", reports=tmp_path)
 

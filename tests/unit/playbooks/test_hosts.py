@@ -88,8 +88,15 @@ def test_hosts_of_other_groups_are_left_alone(
 
 
 @pytest.mark.programs
-@pytest.mark.parametrize("playbook", ["preflight", "hosts"])
-@pytest.mark.parametrize("empty", [{}, {"nodes": {}}], ids=["without-groups", "with-empty-groups"])
+@pytest.mark.parametrize(
+    ("empty", "playbook"),
+    [
+        pytest.param({}, "hosts", id="without-groups-hosts"),
+        pytest.param({"nodes": {}}, "preflight", id="with-empty-groups-preflight"),
+        pytest.param({}, "preflight", id="without-groups-preflight", marks=pytest.mark.long),
+        pytest.param({"nodes": {}}, "hosts", id="with-empty-groups-hosts", marks=pytest.mark.long),
+    ],
+)
 def test_hosts_that_are_left_alone_are_listed_and_no_run_is_about_them_alone(
     empty: dict[str, Any], playbook: str, tmp_path: Path
 ) -> None:

@@ -97,12 +97,12 @@ def test_tags_of_what_is_included_during_the_run_are_not_judged(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("name", "groups", "limit", "hosts"),
     [
-        ("plan", HOSTS, "nodes", "localhost"),
-        ("install", HOSTS, "node-1", "localhost"),
         ("install", CLUSTERS, "localhost", "eu, us"),
-        ("site", HOSTS, "node-1", "localhost"),
         ("hosts", HOSTS, "bastion", "node-1, node-2"),
-        ("preflight", HOSTS, "localhost", "node-1, node-2"),
+        pytest.param("plan", HOSTS, "nodes", "localhost", marks=pytest.mark.long),
+        pytest.param("install", HOSTS, "node-1", "localhost", marks=pytest.mark.long),
+        pytest.param("site", HOSTS, "node-1", "localhost", marks=pytest.mark.long),
+        pytest.param("preflight", HOSTS, "localhost", "node-1, node-2", marks=pytest.mark.long),
     ],
 )
 def test_a_limit_that_leaves_out_every_host_of_a_play_is_refused(
@@ -117,11 +117,11 @@ def test_a_limit_that_leaves_out_every_host_of_a_play_is_refused(
 @pytest.mark.parametrize(
     ("name", "groups", "limit"),
     [
-        ("hosts", HOSTS, "node-1"),
         ("preflight", HOSTS, "all:!node-2"),
         ("validate", CLUSTERS, "e*"),
-        ("site", CLUSTERS, "us"),
-        ("validate", {}, "localhost"),
+        pytest.param("hosts", HOSTS, "node-1", marks=pytest.mark.long),
+        pytest.param("site", CLUSTERS, "us", marks=pytest.mark.long),
+        pytest.param("validate", {}, "localhost", marks=pytest.mark.long),
     ],
 )
 def test_a_limit_that_leaves_some_is_taken(tmp_path: Path, name: str, groups: dict[str, list[str]], limit: str) -> None:
@@ -130,7 +130,7 @@ def test_a_limit_that_leaves_some_is_taken(tmp_path: Path, name: str, groups: di
 
 
 @pytest.mark.programs
-@pytest.mark.parametrize("name", ["gang_demo", "restore"])
+@pytest.mark.parametrize("name", ["restore", pytest.param("gang_demo", marks=pytest.mark.long)])
 def test_a_misspelt_variable_is_refused_whatever_is_selected(tmp_path: Path, name: str) -> None:
     wrong = {"kubflow_profile": "full"}
     code, said = play(tmp_path, f"playbooks/{name}.yml", "--tags", "always", groups={}, **wrong)

@@ -48,7 +48,13 @@ def play(tmp_path: Path, package: Path, *options: str, **variables: Any) -> subp
     )
 
 
-@pytest.mark.parametrize(("release", "version"), [("1.6.1", "3.2.0"), ("1.9.1", "5.2.1")], ids=["program", "archive"])
+@pytest.mark.parametrize(
+    ("release", "version"),
+    [
+        pytest.param("1.6.1", "3.2.0", id="program", marks=pytest.mark.long),
+        pytest.param("1.9.1", "5.2.1", id="archive"),
+    ],
+)
 def test_the_release_s_own_comes_from_the_first_mirror_of_use_and_then_from_the_cache(
     mirror: Mirror, package: Path, tmp_path: Path, release: str, version: str
 ) -> None:
@@ -75,16 +81,6 @@ def test_without_any_address_of_use_all_refusals_are_told_and_nothing_is_left(
     for words in ("https://github.com/kubernetes-sigs", "HTML page", "404", "set kustomize_binary"):
         assert words in done.stdout
     assert [path for path in (tmp_path / "cache").rglob("*") if path.is_file()] == []
-
-
-def test_a_version_without_a_known_sum_is_refused_before_any_download(
-    mirror: Mirror, package: Path, tmp_path: Path
-) -> None:
-    done = play(tmp_path, package, kustomize_version="5.9.9", kustomize_mirrors=[f"{mirror.address}/good"])
-
-    assert done.returncode == 2
-    assert "5.9.9" in done.stdout
-    assert mirror.asked == []
 
 
 def test_a_given_binary_is_used_as_it_is_also_in_check_mode(mirror: Mirror, package: Path, tmp_path: Path) -> None:
