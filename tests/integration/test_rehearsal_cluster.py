@@ -27,6 +27,7 @@ from kubeflow_volcano.rehearsal.cluster.status import PodStatus, read_status
 from kubeflow_volcano.rehearsal.inside.placement import REASON_ANNOTATION, SIMULATED_LABEL
 from kubeflow_volcano.rehearsal.lifecycle import UpResult, down, up
 from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
+from tests.waiting import watched
 
 pytestmark = pytest.mark.cluster
 
@@ -54,14 +55,8 @@ class Running:
         return self.api.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
 
     def until(self, subject: Subject, content: Callable[[Object], bool], seconds: float = 240) -> Object:
-        """Watch until an object of `subject` is as wanted; fails with its last state."""
-        last: Object = {}
-        with Observer(self.api, [subject], Deadline(seconds)) as observer:
-            for change in observer.changes():
-                for obj in change.objects if change and change.type != "DELETED" else ():
-                    if content(last := obj):
-                        return obj
-        pytest.fail(f"not within {seconds} s; last: {last.get('status')}")
+        """An object of `subject` as soon as it is as wanted; fails with its last state."""
+        return watched(self.api, subject, content, seconds)
 
     def pod_until(self, name: str, content: Callable[[Object], bool], seconds: float = 240) -> Object:
         """The same for one pod."""

@@ -33,6 +33,7 @@ from kubeflow_volcano.rehearsal.node.simulated_images import PLATFORM_IMAGES, TR
 from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
 from tests.places import UPSTREAM
 from tests.unpacking import unpack
+from tests.waiting import watched
 
 pytestmark = pytest.mark.cluster
 
@@ -58,14 +59,8 @@ class Running:
         return [self.api.apply(obj, manager="test") for obj in objects]
 
     def until(self, subject: Subject, content: Content, seconds: float = 240) -> Object:
-        """Watch until an object of `subject` is as wanted; fails with its last state."""
-        last: Object = {}
-        with Observer(self.api, [subject], Deadline(seconds)) as observer:
-            for change in observer.changes():
-                for obj in change.objects if change and change.type != "DELETED" else ():
-                    if content(last := obj):
-                        return obj
-        pytest.fail(f"not within {seconds} s; last: {last}")
+        """An object of `subject` as soon as it is as wanted; fails with its last state."""
+        return watched(self.api, subject, content, seconds)
 
     def available(self, namespace: str, name: str) -> None:
         """Wait for a Deployment."""

@@ -5,23 +5,13 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from kubeflow_volcano.catalog.images.limits import Meaning
 from kubeflow_volcano.hosts.pulling.ledger import Ledger, new_place
-
-
-@dataclass
-class Clock:
-    """A clock that stands until it is moved; seconds."""
-
-    now: float = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.waiting import Clock
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import pytest
 from kubeflow_volcano.hosts.pulling.ledger import Ledger
 from kubeflow_volcano.hosts.pulling.node import Pulled, pull_images
 from kubeflow_volcano.hosts.pulling.plan import Todo
+from tests.waiting import Clock
 
 D1, D2 = f"sha256:{'1' * 64}", f"sha256:{'2' * 64}"
 NAMES = tuple(f"q.io/a/b{number}:1" for number in range(6))
@@ -49,19 +50,6 @@ class Runtime:
 
 def bad(error: str) -> dict[str, Any]:
     return {"state": "failed", "error": error, "changed": False}
-
-
-class Clock:
-    """Time that passes by waiting alone; seconds."""
-
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    def wait(self, seconds: float) -> None:
-        """Let time pass."""
-        self.now += seconds
 
 
 CLOCK = Clock()

@@ -21,6 +21,7 @@ from kubeflow_volcano.rollout.images.registry.endpoints import Archive
 from kubeflow_volcano.rollout.images.registry.plan import Copy
 from kubeflow_volcano.rollout.images.registry.rate import RateLimit
 from kubeflow_volcano.rollout.images.registry.skopeo import Copied, Skopeo
+from tests.waiting import Clock
 
 D1, D2 = f"sha256:{'1' * 64}", f"sha256:{'2' * 64}"
 NAMES = [f"q.io/a/b{number}:1" for number in range(6)]
@@ -77,19 +78,6 @@ class Tool(Skopeo):
             return self._told[source]
         self._target.told[target] = [Answer(200, digest=self._digest)]
         return Copied("", at_target=False, requests=12, digest=D1)
-
-
-class Clock:
-    """Time that passes by waiting alone; seconds."""
-
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    def wait(self, seconds: float) -> None:
-        """Let time pass."""
-        self.now += seconds
 
 
 @dataclass

@@ -34,6 +34,7 @@ from kubeflow_volcano.rollout.images.report.judge import Judgement
 from kubeflow_volcano.rollout.settings.settings import parse
 from tests.serving import Handler, listen, serving
 from tests.unit.rollout.images.conftest import Objects
+from tests.waiting import Clock
 
 MOST_REFUSALS = 10
 
@@ -115,21 +116,6 @@ def answering(mirror: Mirror, context: ssl.SSLContext | None = None) -> Iterator
 def started() -> Iterator[Callable[[Mirror], Mirror]]:
     with ExitStack() as stack:
         yield lambda mirror: stack.enter_context(answering(mirror))
-
-
-class Clock:
-    """Time that passes only by waiting."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-        self.waits: list[float] = []
-
-    def __call__(self) -> float:
-        return self.now
-
-    def wait(self, seconds: float) -> None:
-        self.waits.append(seconds)
-        self.now += seconds
 
 
 def entry(image: str, *, gone: str = "", served: bool | None = None, covered: bool = True) -> Entry:
@@ -278,7 +264,7 @@ def test_a_very_long_pause_ends_it(started: Start) -> None:
 
 
 def test_never_more_than_the_rate_in_any_minute(started: Start) -> None:
-    mirror, clock = started(Mirror()), Clock()
+    mirror, clock = started(Mirror()), Clock(0.0)
     mirror.clock = clock
     asked(mirror, *(f"a/b:{number}" for number in range(50)), clock=clock, limit=20)
     stamps = mirror.stamps
