@@ -49,6 +49,11 @@ class Desired:
     notes: tuple[str, ...]
     namespaces: tuple[Ref, ...] = ()
 
+    @property
+    def objects(self) -> list[Object]:
+        """Those of all components."""
+        return [obj for objects in self.parts.values() for obj in objects]
+
 
 def desired(
     settings: Settings, components: Sequence[Component], progress: Progress, *, offline: bool = False

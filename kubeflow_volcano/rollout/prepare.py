@@ -18,6 +18,7 @@ from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.progress import Progress, silent
 from kubeflow_volcano.rollout.access.requirements import unmet_access
 from kubeflow_volcano.rollout.account.stored import account_of_cluster
+from kubeflow_volcano.rollout.account.stores import passwords_of_cluster, with_passwords
 from kubeflow_volcano.rollout.desired import Desired, collecting, desired, render_upstream
 from kubeflow_volcano.rollout.existing.needs import unmet_needs
 from kubeflow_volcano.rollout.existing.owners import brought_uids, foreign_components, is_ours
@@ -101,6 +102,7 @@ def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, 
         with collecting(problems):
             account = account_of_cluster(cluster, settings.user, settings.users, scope.components)
             settings = replace(settings, account=account)
+        settings = replace(settings, passwords=passwords_of_cluster(cluster, scope.components))
         if settings.proxy:
             settings = _with_addresses(cluster, settings, progress)
         planned = _desired(cluster, settings, scope, problems, progress)
@@ -108,7 +110,7 @@ def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, 
         if planned:
             problems += validate_ceded(
                 settings.ceded,
-                [obj for objects in planned.parts.values() for obj in objects],
+                planned.objects,
                 whole=_is_whole(settings, scope),
             )
             problems += foreign_components(
@@ -176,7 +178,11 @@ def _desired(
 ) -> Desired | None:
     with collecting(problems):
         planned = desired(settings, scope.parts, progress)
-        for line in (*planned.notes, *map(str, planned.images.warnings)):
+        former = (
+            f"{secret} keeps upstream's password, with which its server started; docs/stores.md says how to change it"
+            for secret in with_passwords(planned.objects, published=True)
+        )
+        for line in (*planned.notes, *map(str, planned.images.warnings), *former):
             progress(f"note: {line}")
         return planned if _is_whole(settings, scope) else _without_others(cluster, scope, planned)
     return None

@@ -21,6 +21,7 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.account.stored import keep_password, kubectl
+from kubeflow_volcano.rollout.account.stores import keep_passwords
 from kubeflow_volcano.rollout.gang.handover import wait_for_former_pods
 from kubeflow_volcano.rollout.gang.replicas import delete_unused_companions
 from kubeflow_volcano.rollout.gang.wiring import OPERATORS, operator_deployment, restart_older_operators
@@ -110,6 +111,7 @@ def _locked(cluster: Cluster, engine: Engine, prepared: Prepared, progress: Prog
         engine.lost = lock.lost
         settings = prepared.settings
         keep_password(cluster, settings.account, kubectl(settings.kubeconfig, settings.context), progress)
+        keep_passwords(cluster, settings.passwords, (obj for objects in engine.parts.values() for obj in objects))
         stale = _apply(engine, prepared)
         stale.record()
         result = engine.result()

@@ -13,13 +13,12 @@ from typing import Any
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.cluster.objects import Object, Ref, group_of, mappings_in
 from kubeflow_volcano.problems import Problem
-from kubeflow_volcano.rollout.account.stored import SECRET
+from kubeflow_volcano.rollout.account.stores import SECRETS
 from kubeflow_volcano.rollout.backup.selection import ROLES, STARTING_PODS, is_contributor, is_person
 from kubeflow_volcano.rollout.state.store import NAMESPACE
 from kubeflow_volcano.text import counted, few
 
 _SYSTEM = frozenset({"kube-node-lease", "kube-public", "kube-system"})
-_SECRET_KEYS = frozenset({"email", "password", "password-hash"})
 _CONTROLLERS = "metacontroller.k8s.io"
 """Metacontroller creates with its own rights, which are all, whatever the hooks of its objects answer."""
 _SIGN_INS = "dex.coreos.com"
@@ -110,8 +109,9 @@ def _not_admitted(obj: Object, titles: Mapping[tuple[str, str], str], spaces: Sp
     kind = (ref.group, ref.kind)
     if kind == ("", "Secret"):
         whole = obj.get("type", "Opaque") == "Opaque" and not obj.get("stringData")
-        right = ref[2:] == SECRET[2:] and whole and {*(obj.get("data") or {})} <= _SECRET_KEYS
-        why = "Secrets other than that of the first user's password"
+        _, keys = SECRETS.get(Ref("v1", *ref[1:]), ("", None))
+        right = keys is not None and whole and {*(obj.get("data") or {})} <= keys
+        why = "Secrets other than those of passwords"
     elif kind == ("", "Namespace"):
         right, why = ref.name in spaces.saved, "namespaces in which it has nothing"
     elif kind == ("rbac.authorization.k8s.io", "RoleBinding"):

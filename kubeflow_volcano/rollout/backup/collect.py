@@ -19,9 +19,10 @@ from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.ref import group_of
-from kubeflow_volcano.rollout.account.stored import SECRET
+from kubeflow_volcano.rollout.account.stores import SECRETS
 from kubeflow_volcano.rollout.backup.files import Backup, Origin
 from kubeflow_volcano.rollout.backup.selection import is_contributor, why_left_out
+from kubeflow_volcano.rollout.state.store import NAMESPACE
 from kubeflow_volcano.rollout.versions.installed import installed_versions
 from kubeflow_volcano.text import counted
 
@@ -74,9 +75,8 @@ def _collect(cluster: Cluster, progress: Progress) -> Backup:
             saved.append(obj)
     profiles = {obj["metadata"]["name"] for obj in objects if (group_of(obj["apiVersion"]), obj["kind"]) == _PROFILE}
     saved += [obj for obj in cluster.list(*_BINDINGS).items if _shares(obj, profiles)]
-    if secret := cluster.get(SECRET):
-        saved.append(secret)
-    spaces = {obj["metadata"].get("namespace", "") for obj in saved} - {"", SECRET.namespace}
+    saved += filter(None, map(cluster.get, SECRETS))
+    spaces = {obj["metadata"].get("namespace", "") for obj in saved} - {"", NAMESPACE}
     saved += _namespaces(cluster, spaces - profiles)
     volumes = tuple(
         f"{claim['metadata']['namespace']}/{claim['metadata']['name']}"

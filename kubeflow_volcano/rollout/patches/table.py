@@ -13,6 +13,7 @@ from kubeflow_volcano.rollout.access.cookies import application_cookies, session
 from kubeflow_volcano.rollout.access.gateway import admit_traffic, publish, serve
 from kubeflow_volcano.rollout.account.first_user import placeholder_account
 from kubeflow_volcano.rollout.account.sign_in import dex, first_profile, relying_party
+from kubeflow_volcano.rollout.account.stores import put_passwords
 from kubeflow_volcano.rollout.gang.replicas import replicate_operator, replicate_volcano
 from kubeflow_volcano.rollout.gang.trainer import wire_runtimes
 from kubeflow_volcano.rollout.patches.bare import mark_bare
@@ -45,6 +46,7 @@ def patched(objects: Iterable[Object], component: str, settings: Settings) -> tu
     changed = [obj if obj["kind"] == "CustomResourceDefinition" else copy.deepcopy(obj) for obj in objects]
     for patch in (_labels, *_PATCHES.get(component, ())):
         patch(changed, settings)
+    put_passwords(changed, component, settings.passwords)
     mark_bare(changed)
     return tuple(changed)
 

@@ -149,7 +149,7 @@ def plan(settings: Settings, progress: Progress, nodes: Sequence[str] = ()) -> P
     """
     started = time.monotonic()
     planned = desired(settings, settings.components, progress)
-    objects = [obj for objects in planned.parts.values() for obj in objects]
+    objects = planned.objects
     if problems := [*validate_ceded(settings.ceded, objects, whole=True)]:
         raise InvalidInput(problems)
     images = report(planned.images, settings)
@@ -168,7 +168,7 @@ def plan(settings: Settings, progress: Progress, nodes: Sequence[str] = ()) -> P
     if account_of(settings):
         findings += [judge_account(settings), *judge_issuer(settings)]
     findings += [*judge_owners(settings), *judge_team_queues(settings), *judge_team_quotas(settings)]
-    findings += [*judge_profile_logins(settings), *judge_culling(settings), *judge_stores(settings)]
+    findings += [*judge_profile_logins(settings), *judge_culling(settings), *judge_stores(settings, objects)]
     findings.append(judge_published_secrets(objects, settings))
     return Plan(
         settings=settings,

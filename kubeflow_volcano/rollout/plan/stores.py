@@ -1,16 +1,24 @@
-"""What the plan says about stores outside of the cluster: where the data goes, and what is not installed."""
+"""What the plan says about stores: which passwords are random, where the data goes, and what is not installed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.rollout.account.stores import with_passwords
 from kubeflow_volcano.rollout.plan.findings import Finding, Verdict
 from kubeflow_volcano.rollout.settings.pods.stores import KATIB, PIPELINES
 from kubeflow_volcano.rollout.settings.settings import Settings
 
 
-def judge_stores(settings: Settings) -> Iterator[Finding]:
-    """Where Pipelines and Katib keep their data; nothing where that is in the cluster."""
+def judge_stores(settings: Settings, objects: Iterable[Object] = ()) -> Iterator[Finding]:
+    """Passwords of the servers in the cluster, and where Pipelines and Katib keep their data elsewhere."""
+    if servers := with_passwords(objects, published=False):
+        found = (
+            "random on a new installation. A server that has its Secret, claim or volume already keeps its password; "
+            "docs/stores.md says how to change it by hand."
+        )
+        yield Finding("store-passwords", "Passwords of databases and stores", Verdict.PASS, found, servers)
     yield from _judge_object_store(settings)
     given, names = settings.database, settings.database.names
     chosen = {part.name for part in settings.components}

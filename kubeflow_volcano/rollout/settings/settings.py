@@ -152,6 +152,8 @@ class Settings:
     cache_directory: Path
     account: Account | None = None
     """Known once there is a cluster to read it from; see account/stored.py."""
+    passwords: Mapping[str, str] | None = field(default=None, repr=False)
+    """Likewise, of databases and stores; see account/stores.py."""
     cluster_addresses: tuple[str, ...] = ()
     """Likewise, for the proxy; see cluster/addresses.py."""
     added: Mapping[str, tuple[Object, ...]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The project's own namespace, which goes last: lock, records and the Secret of the first user."""
+"""The project's own namespace, which goes last: lock, records and the Secrets with passwords."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kubeflow_volcano.cluster.applied_objects import APPLIED_OBJECTS, Place
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import Progress
-from kubeflow_volcano.rollout.account.stored import SECRET
+from kubeflow_volcano.rollout.account.stores import SECRETS
 from kubeflow_volcano.rollout.queues.drain import CREATED_QUEUES
 from kubeflow_volcano.rollout.state.ledger import LEDGER
 from kubeflow_volcano.rollout.state.lock import LEASE, holder_of
@@ -20,7 +20,7 @@ from kubeflow_volcano.rollout.uninstall.plan import DATA, Kept, by_name
 from kubeflow_volcano.text import counted, few
 
 _SPACE = Ref("v1", "Namespace", "", NAMESPACE)
-_OWN = (LEASE, LEDGER, APPLIED_OBJECTS, CREATED_QUEUES, SECRET)
+_OWN = (LEASE, LEDGER, APPLIED_OBJECTS, CREATED_QUEUES, *SECRETS)
 _SECONDS = 60.0
 
 
@@ -41,18 +41,19 @@ class Project:
         self._space = cluster.get(_SPACE)
         self._own = [live for ref in _OWN if (live := cluster.get(ref))] if self._space and whole else []
         self._gone = {Place.of(ref) for ref in (*gone, *_OWN)}
-        self._secret_goes = str(SECRET) in data
+        secrets = [ref for item in self._own if (ref := Ref.of(item)) in SECRETS]
+        self._leaving = tuple(ref for ref in secrets if str(ref) in data)
+        self._staying = tuple(ref for ref in secrets if str(ref) not in data)
         self.kept = tuple(self._reasons(needed)) if self._space and whole else ()
         self._whole = whole
 
     @property
     def going(self) -> tuple[Ref, ...]:
         """The objects that go."""
-        secret = [SECRET] if self._secret_goes and any(Ref.of(item) == SECRET for item in self._own) else []
         if not self._whole or self._space is None:
             return ()
         if self.kept:
-            return tuple(secret)
+            return self._leaving
         own = [Ref.of(item) for item in self._own]
         return (*own, _SPACE) if self._is_ours else tuple(own)
 
@@ -86,10 +87,10 @@ class Project:
         return labels.items() >= LABELS.items()
 
     def _reasons(self, needed: str) -> Iterator[Kept]:
-        if not self._secret_goes and any(Ref.of(item) == SECRET for item in self._own):
-            why = "it keeps the first user's password, with which a reinstallation goes on"
-            yield Kept(SECRET, DATA, why, by_name([SECRET]))
-            yield Kept(_SPACE, "in use", f"{SECRET} is in it")
+        for ref in self._staying:
+            yield Kept(ref, DATA, f"it keeps {SECRETS[ref][0]}, with which a reinstallation goes on", by_name([ref]))
+        if self._staying:
+            yield Kept(_SPACE, "in use", f"{few([*map(str, self._staying)], 4)} is in it")
         elif needed:
             yield Kept(_SPACE, "in use", f"its record is needed: {needed}")
         elif others := self._others():

@@ -17,7 +17,7 @@ from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.namespaces import obstacles
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
-from kubeflow_volcano.rollout.account.stored import SECRET
+from kubeflow_volcano.rollout.account.stores import SECRETS
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.stale.find import Stale
 from kubeflow_volcano.text import did_you_mean, few
@@ -112,7 +112,7 @@ def foreign_data(cluster: Cluster, ours: Collection[Stale], named: Sequence[str]
     known = {str(item.ref) for item in ours}
     for text in named:
         kind, _, name = text.partition(" ")
-        if text in {*known, str(SECRET)}:
+        if text in {*known, *map(str, SECRETS)}:
             continue
         namespace, _, own = name.rpartition("/")
         ref = Ref("kubeflow.org/v1" if kind == "Profile" else "v1", kind, namespace, own)

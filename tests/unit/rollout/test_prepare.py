@@ -50,7 +50,7 @@ def test_a_queue_that_may_not_go_is_told_before_another_component_is_rolled_out(
     store: Any = Store()
     store.version = {"gitVersion": "v1.30.2"}
     store.put(queue("a"))
-    found = SimpleNamespace(parts={"volcano": ()}, notes=(), images=Rewritten({}, ()), namespaces=())
+    found = Desired({"volcano": ()}, Rewritten({}, ()), ())
     monkeypatch.setattr(room, "desired", lambda *_: found)
     monkeypatch.setattr(room, "refused_namespaces", lambda *_: [])
     monkeypatch.setattr(room, "foreign_components", lambda *_, **__: [])
@@ -67,7 +67,7 @@ def test_an_entry_of_ceded_fields_about_no_object_is_refused_before_the_first_ch
 ) -> None:
     store: Any = Store()
     store.version = {"gitVersion": "v1.30.2"}
-    found = SimpleNamespace(parts={"volcano": ()}, notes=(), images=Rewritten({}, ()), namespaces=())
+    found = Desired({"volcano": ()}, Rewritten({}, ()), ())
     monkeypatch.setattr(room, "desired", lambda *_: found)
     monkeypatch.setattr(room, "refused_namespaces", lambda *_: [])
     monkeypatch.setattr(room, "foreign_components", lambda *_, **__: [])
@@ -89,9 +89,8 @@ def test_images_that_are_gone_are_refused_with_every_other_reason_before_the_fir
     }
     settings = parse({"kubeflow_release": "1.8.1", "kubeflow_components": ["pipelines"]})
     images = rewrite({"pipelines": (gone,)}, settings.mirror)
-    found: Any = SimpleNamespace(
-        parts=dict.fromkeys((part.name for part in settings.components), ()), notes=(), images=images
-    )
+    found = Desired(dict.fromkeys((part.name for part in settings.components), ()), images, ())
+    monkeypatch.setattr(room, "passwords_of_cluster", lambda *_: {})
     monkeypatch.setattr(room, "desired", lambda *_: found)
     monkeypatch.setattr(room, "unmet_needs", lambda *_: [])
     monkeypatch.setattr(room, "refused_namespaces", lambda *_: [])

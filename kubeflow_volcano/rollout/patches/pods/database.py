@@ -12,7 +12,8 @@ import copy
 from collections.abc import Iterable, Mapping
 
 from kubeflow_volcano.cluster.objects import Object
-from kubeflow_volcano.rollout.account.sign_in import encoded
+from kubeflow_volcano.rollout.account.sign_in import annotate, encoded
+from kubeflow_volcano.rollout.account.stores import OUTSIDE
 from kubeflow_volcano.rollout.patches.pods.store_parts import needed, restart_on_change, set_variables
 from kubeflow_volcano.rollout.settings.pods.stores import KATIB, PIPELINES, DatabaseSettings
 
@@ -49,6 +50,7 @@ def with_database(component: str, objects: Iterable[Object], given: DatabaseSett
         set_variables(_needed(component, changed, "Deployment", "katib-db-manager"), _reading(texts))
     secret.pop("stringData", None)
     secret["data"] = encoded(texts)
+    annotate(secret["metadata"], OUTSIDE, "true")
     plain = f"{given.host} {given.port} {given.names} {given.user}"
     restart_on_change(changed, _SECRETS[component], _SUM, plain, given.password)
     return tuple(changed)

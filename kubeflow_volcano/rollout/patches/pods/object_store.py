@@ -22,7 +22,8 @@ import yaml
 
 from kubeflow_volcano import foreign
 from kubeflow_volcano.cluster.objects import Object, named
-from kubeflow_volcano.rollout.account.sign_in import encoded
+from kubeflow_volcano.rollout.account.sign_in import annotate, encoded
+from kubeflow_volcano.rollout.account.stores import OUTSIDE
 from kubeflow_volcano.rollout.patches.pods.store_parts import needed, restart_on_change, set_variables
 from kubeflow_volcano.rollout.settings.pods.stores import PIPELINES, ObjectStoreSettings
 
@@ -55,6 +56,7 @@ def with_object_store(component: str, objects: Iterable[Object], given: ObjectSt
     secret = _needed(changed, "Secret", _SECRET)
     secret.pop("stringData", None)
     secret["data"] = encoded({"accesskey": given.access_key, "secretkey": given.secret_key})
+    annotate(secret["metadata"], OUTSIDE, "true")
     names = _needed(changed, "ConfigMap", "pipeline-install-config")["data"]
     names["bucketName"] = given.bucket
     if gateway:
