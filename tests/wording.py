@@ -29,7 +29,8 @@ from tests.places import ROOT
 
 _REPORT = ROOT / "validators" / "report"
 _RENDERINGS = tuple(
-    ROOT / "validators" / name for name in ("cli/manual.py", "explain/rendering.py", "explain/manifest/rendering.py")
+    ROOT / "validators" / name
+    for name in ("cli/manual.py", "cli/messages.py", "explain/rendering.py", "explain/manifest/rendering.py")
 )
 _STATES = {"has started", "is suspended", "has succeeded", "has failed", "is not starting", "has not started yet"}
 _PARTS = {"Found", "Needed", "Do"}

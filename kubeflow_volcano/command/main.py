@@ -34,7 +34,7 @@ COMMANDS: Mapping[str, Command] = {
         partial(validators.main, program=f"{_PROGRAM} validate", only_validate=True),
     ),
     "explain": Command(
-        "say what a check claims, why a job does not start, or what is wrong with a manifest",
+        "say what a check claims, why a job does not start, what is wrong with a manifest, or what a message means",
         partial(_of_validators, "explain"),
     ),
     "list": Command("print every check in one line", partial(_of_validators, "list")),

@@ -14,6 +14,7 @@ from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.catalog.images.tables import architectures_of
 from kubeflow_volcano.catalog.shipped import images_of_release
 from kubeflow_volcano.catalog.symptoms.logs import last_words
+from kubeflow_volcano.catalog.symptoms.paste import shown_by
 from kubeflow_volcano.catalog.symptoms.read import Symptom, recognise
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.images.rename.advice import too_deep
@@ -69,6 +70,13 @@ def _message(look: Look) -> Answer:
 def _log(look: Look) -> Answer:
     """`given` is the log of a container that has ended."""
     return _of_symptom(last_words(look.given)[1])
+
+
+def _paste(look: Look) -> Answer:
+    """`given` is what a person pastes; the first symptom that is shown counts, the others are said beside it."""
+    shown = shown_by(look.given)
+    says = {item.symptom.reason: "\n".join([item.symptom.todo, *item.symptom.commands]) for item in reversed(shown)}
+    return Answer(None, says, text=f"{shown[0].symptom.cause} {shown[0].symptom.todo}" if shown else "")
 
 
 def _of_symptom(found: Symptom | None) -> Answer:
@@ -186,6 +194,7 @@ _WAYS: Mapping[str, Callable[[Look], Answer]] = {
     "manifest": _manifest,
     "message": _message,
     "pages": _pages,
+    "paste": _paste,
     "plan": _plan,
     "recorded": _recorded,
 }

@@ -19,7 +19,7 @@ KINDS: Mapping[str, str] = {
 """Folders of cases, and the heading of each."""
 
 _WAYS = frozenset(
-    {"hosts", "image", "job", "log", "manifest", "message", "pages", "plan", "recorded", "test", "validate"},
+    {"hosts", "image", "job", "log", "manifest", "message", "pages", "paste", "plan", "recorded", "test", "validate"},
 )
 _ON_CLUSTER = frozenset({"job", "validate"})
 FIRST = ("right", "wrong", "silent")
@@ -104,6 +104,8 @@ class Case:
     untried: str = ""
     first: str = ""
     """One of FIRST; empty where it was not recorded."""
+    round: str = ""
+    """The round of unseen reports that it belongs to: those that were written before any of them was tried."""
 
     @property
     def kind(self) -> str:
@@ -140,7 +142,7 @@ def _read(folder: Path) -> Case:
     found = tuple(_look(item, folder) for item in data.pop("looks"))
     assert found or "untried" in data, f"{name}: no look, and not why"
     references, untried, first = tuple(data.pop("references")), data.pop("untried", ""), data.pop("first", "")
-    case = Case(name, data.pop("situation"), references, found, untried, first)
+    case = Case(name, data.pop("situation"), references, found, untried, first, data.pop("round", ""))
     assert not data, f"{name}: {sorted(data)} is nothing that a case has"
     assert first in {"", *FIRST}, f"{name}: {first} is no first answer"
     return case

@@ -57,6 +57,12 @@ def _first(found: Sequence[Case]) -> Iterator[str]:
         now = sum(not case.open for case in found)
         yield from ("", f"The first answers to {len(found)} of them, before anything was changed for them: {then}.")
         yield f"Now {now} of these {len(found)} are answered rightly."
+    for name in sorted({case.round for case in found if case.round}):
+        of_it = [case for case in found if case.round == name]
+        then = ", ".join(f"{sum(case.first == word for case in of_it)} {word}" for word in FIRST)
+        now = sum(not case.open for case in of_it)
+        yield ""
+        yield f"Round {name}, {len(of_it)} unseen reports, all written before one was tried: {then}; now {now} right."
 
 
 def _score(title: str, found: Sequence[Case]) -> str:

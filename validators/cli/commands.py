@@ -12,7 +12,7 @@ from pathlib import Path
 from kubeflow_volcano.problems import Exit, InvalidInput, NotWritten, Problem, ProblemsError
 from kubeflow_volcano.progress import silent, to_stderr
 from kubeflow_volcano.text import print_what_the_terminal_can
-from kubeflow_volcano.validators.cli import explaining, manual, rbac, supporting
+from kubeflow_volcano.validators.cli import explaining, manual, messages, rbac, supporting
 from kubeflow_volcano.validators.cli.parser import PROGRAM, options, parse
 from kubeflow_volcano.validators.report import console
 from kubeflow_volcano.validators.run.clusters import directory_of, named, validate_all
@@ -122,7 +122,11 @@ def _print(text: str) -> Exit:
     return Exit.OK
 
 
-_SUBJECTS = {"job": explaining.explain_job, "manifest": explaining.explain_manifests}
+_SUBJECTS = {
+    "job": explaining.explain_job,
+    "manifest": explaining.explain_manifests,
+    "message": messages.explain_message,
+}
 """What `explain` explains beside checks."""
 _COMMANDS: Mapping[str | None, Callable[[argparse.Namespace], int]] = {
     None: _validate,

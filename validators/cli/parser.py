@@ -65,11 +65,12 @@ def _other_commands(whole: argparse.ArgumentParser, program: str) -> None:
     _explain(
         commands.add_parser(
             "explain",
-            help="print what a check claims and what to do when it fails; why a job does not start; or what is wrong "
-            "with the manifest of a job",
+            help="print what a check claims and what to do when it fails; why a job does not start; what is wrong "
+            "with the manifest of a job; or what a message means",
             usage=f"{program} explain CHECK [CHECK ...]\n"
             f"       {program} explain job NAMESPACE/NAME [--kind KIND] [--json]\n"
-            f"       {program} explain manifest FILE [FILE ...] [--fix] [--offline] [--json]",
+            f"       {program} explain manifest FILE [FILE ...] [--fix] [--offline] [--json]\n"
+            f"       {program} explain message [TEXT]",
             allow_abbrev=False,
         )
     )
@@ -132,6 +133,9 @@ def _explain(command: argparse.ArgumentParser) -> None:
     )
     both = command.add_argument_group("explain job, explain manifest")
     _flag(both, "--json", "print a document, kfv.explanation/v1 or kfv.manifests/v1")
+    command.add_argument_group(
+        "explain message", "TEXT: what a program wrote, in quotes; default: standard input; exit code 3: not known"
+    )
     # Without a default, so that options before the command stay in force.
     unset = argparse.SUPPRESS
     manifest.add_argument("--strict", action="store_true", default=unset, help="exit with 4 on notes")

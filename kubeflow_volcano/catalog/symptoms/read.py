@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -16,9 +16,9 @@ _MOST_CHARACTERS = 4000
 
 PLACES = (
     *("pull", "sandbox", "create", "exit", "event", "condition"),
-    *("admission", "scheduler", "sign-in", "ssh", "ansible"),
+    *("admission", "scheduler", "sign-in", "ssh", "ansible", "client"),
 )
-"""Where a message may be seen: what `seen` of a symptom may have."""
+"""Where a message may be seen: what `seen` of a symptom may have. A client is kubectl, kustomize, Helm or kubeadm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,24 +93,24 @@ def recognise(message: str, seen: str) -> Symptom | None:
         message: as the program wrote it.
         seen: where it was seen, one of PLACES; a symptom of another place is none.
     """
+    return next((item.of(found) for item, found in matches(message, [seen])), None)
+
+
+def matches(message: str, seen: Collection[str]) -> Iterator[tuple[Symptom, re.Match[str]]]:
+    """The symptoms of these places of which a pattern is found in the message, in order, each with what was found."""
     half = _MOST_CHARACTERS // 2
     message = message.replace('\\"', '"')  # as logs quote a message within a field
     text = message if len(message) <= _MOST_CHARACTERS else f"{message[:half]} … {message[-half:]}"
-    for symptom, patterns in _of_place(seen):
-        for pattern in patterns:
-            if found := pattern.search(text):
-                return symptom.of(found)
-    return None
+    for item in symptoms():
+        if not set(item.seen).isdisjoint(seen):
+            found = (pattern.search(text) for pattern in _compiled(item.patterns))
+            if first := next(filter(None, found), None):
+                yield item, first
 
 
 @cache
-def _of_place(seen: str) -> tuple[tuple[Symptom, tuple[re.Pattern[str], ...]], ...]:
-    """The symptoms of a place with their patterns, which are compiled for the requested places alone."""
-    return tuple(
-        (item, tuple(re.compile(pattern, re.IGNORECASE | re.DOTALL) for pattern in item.patterns))
-        for item in symptoms()
-        if seen in item.seen
-    )
+def _compiled(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(pattern, re.IGNORECASE | re.DOTALL) for pattern in patterns)
 
 
 def _read(item: dict[str, Any]) -> Symptom:

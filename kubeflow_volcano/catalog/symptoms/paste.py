@@ -1,0 +1,108 @@
+"""What a pasted text shows: a message, a log, `kubectl describe`, the failure of a task, in any mixture."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from kubeflow_volcano.catalog.symptoms.read import PLACES, Symptom, matches, symptoms
+
+_MOST_LINES, _MOST_SHOWN, _MOST_ALIKE = 200, 5, 3
+_LEAST_ALIKE, _LEAST_SHARED = 0.35, 2
+_GUARDS: Mapping[str, re.Pattern[str]] = {
+    place: re.compile(words, re.IGNORECASE)
+    for place, words in {
+        "pull": r"\bpull|\bimage|registry|\bmanifest (?:unknown|for)|reading manifest|/v2/|docker\.io",
+        "sandbox": r"sandbox|\bcni\b|network plugin|plugin type=|networkplugin|\bnetwork\b",
+        "create": r"container|oci runtime|\brunc\b|\bruntime\b|exec format|secret|configmap|nvidia",
+        "scheduler": r"nodes? (?:are|is) (?:un)?available|node\(s\)|schedul|\bgang\b|\bqueue\b|pod ?group|\bnodes?\b",
+        "ssh": r"\bssh\b|unreachable!|host key|sudo|password|\bpython\b|remote|publickey|user|session|socket|port 22",
+    }.items()
+}
+"""Words without which a line was not seen in a place whose patterns are about nothing else, so that they say little."""
+_WORD = re.compile(r"[a-z][a-z0-9]*(?:[-_.][a-z0-9]+)*", re.IGNORECASE)
+_STOP = frozenset(
+    _WORD.findall(
+        "the a an is are was were be been to of in on at by for from and or not no it its this that with as has "
+        "have had does do did can cannot could would should will if so than then there which who what when where "
+        "why how my i we error failed fail get got any all other more see set make one"
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A symptom with what the line names in its texts, and the line that shows it."""
+
+    symptom: Symptom
+    line: str
+
+
+def shown_by(text: str) -> tuple[Shown, ...]:
+    """The symptoms that lines of the text show, each once with its first line; those that are general come last.
+
+    A message that a terminal or a form has wrapped is looked for as a whole where no line shows anything.
+    """
+    lines = _lines(text)
+    for units in (lines, [" ".join(lines)]):
+        found: dict[str, Shown] = {}
+        for line in units:
+            if (shown := _shown(line)) and shown.symptom.id not in found:
+                found[shown.symptom.id] = shown
+        if found:
+            return tuple(sorted(found.values(), key=lambda item: item.symptom.general)[:_MOST_SHOWN])
+    return ()
+
+
+def alike(text: str) -> tuple[Symptom, ...]:
+    """The symptoms nearest to a text by the words that they share; none where few are shared. No answer, but a hint."""
+    asked = _words(text)
+    whole = sum(map(_weight, asked))
+    scored = []
+    for item, words in _vocabulary()[0]:
+        shared = asked & words
+        score = sum(map(_weight, shared)) / whole if whole else 0.0
+        if len(shared) >= _LEAST_SHARED and score >= _LEAST_ALIKE:
+            scored.append((score, -len(words), item))
+    scored.sort(key=lambda each: each[:2], reverse=True)
+    return tuple(item for _, _, item in scored[:_MOST_ALIKE])
+
+
+def _lines(text: str) -> list[str]:
+    """Lines without doubles, also those within quoted fields; of a long text its beginning and its end."""
+    plain = re.sub(r"\\r?\\n|\\n|\r", "\n", text).replace('\\"', '"').replace("\\t", " ")
+    lines = list(dict.fromkeys(line for line in map(str.strip, plain.splitlines()) if line))
+    half = _MOST_LINES // 2
+    return lines if len(lines) <= _MOST_LINES else lines[:half] + lines[-half:]
+
+
+def _shown(line: str) -> Shown | None:
+    """The symptom that most of the line's words speak for, of all places where it may have been seen."""
+    places = [place for place in PLACES if place not in _GUARDS or _GUARDS[place].search(line)]
+    found = list(matches(line, places))
+    firsts = [next((pair for pair in found if place in pair[0].seen), None) for place in places]
+    best = max(filter(None, firsts), key=lambda pair: (not pair[0].general, len(pair[1][0])), default=None)
+    return Shown(best[0].of(best[1]), line) if best else None
+
+
+@cache
+def _vocabulary() -> tuple[tuple[tuple[Symptom, frozenset[str]], ...], Counter[str]]:
+    """The words of each symptom, and in how many each word is."""
+    found = tuple(
+        (item, frozenset(_words(" ".join([item.example, item.cause, item.id.replace("-", " ")]))))
+        for item in symptoms()
+    )
+    return found, Counter(word for _, words in found for word in words)
+
+
+def _weight(word: str) -> float:
+    vocabulary, counts = _vocabulary()
+    return math.log((len(vocabulary) + 1) / (counts[word] + 1))
+
+
+def _words(text: str) -> set[str]:
+    return {word for word in map(str.lower, _WORD.findall(text)) if len(word) > 1 and word not in _STOP}

@@ -1,0 +1,60 @@
+"""What a pasted text shows, wherever its lines are from."""
+
+from __future__ import annotations
+
+import pytest
+
+from kubeflow_volcano.catalog.symptoms.paste import alike, shown_by
+from kubeflow_volcano.catalog.symptoms.read import symptoms
+
+DESCRIBED = """\
+Events:
+  Type     Reason       Age                From     Message
+  ----     ------       ----               ----     -------
+  Warning  BackOff      3m                 kubelet  Back-off restarting failed container main in pod a_b(c)
+  Warning  FailedMount  2m (x9 over 12m)   kubelet  MountVolume.SetUp failed for volume "x" : secret "y" not found
+"""
+FAILED = (
+    'fatal: [gpu-1]: FAILED! => {"changed": false, "msg": "non-zero return code", "stderr": "W1129 warning\\nThe '
+    'connection to the server localhost:8080 was refused - did you specify the right host or port?", "rc": 1}'
+)
+WRAPPED = 'container has runAsNonRoot and image\nwill run as root (pod:\n"a_b")'
+
+
+def ids(text: str) -> list[str]:
+    return [item.symptom.id for item in shown_by(text)]
+
+
+def test_nearly_all_examples_are_recognised_without_the_place_where_they_were_seen() -> None:
+    right = [item for item in symptoms() if ids(item.example)[:1] == [item.id]]
+    assert len(right) >= 0.97 * len(symptoms())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (DESCRIBED, ["mount-secret-missing", "back-off"]),
+        (FAILED, ["kubeconfig-missing"]),
+        (WRAPPED, ["run-as-root"]),
+        ("", []),
+        ("nothing that is known\n" * 1000, []),
+        # Patterns of a place that is about nothing else say little elsewhere.
+        ("dial tcp 10.0.0.9:5000: connect: no route to host", []),
+        ("field selector not supported", []),
+    ],
+)
+def test_the_lines_that_say_something_are_found(text: str, expected: list[str]) -> None:
+    assert ids(text) == expected
+
+
+def test_of_two_symptoms_of_a_line_the_one_counts_that_more_of_it_speaks_for() -> None:
+    line = 'unable to recognize "STDIN": no matches for kind "Profile" in version "kubeflow.org/v1beta1"'
+    assert ids(line) == ["no-matches-for-kind"]
+    assert ids(line.replace("kubeflow.org", "apiextensions.k8s.io")) == ["api-version-removed"]
+
+
+def test_words_that_are_shared_are_a_hint_and_few_are_none() -> None:
+    near = alike("the kubelet has no room as images fill the disk, and no unused image is left")
+    assert near
+    assert near[0].id == "image-collection"
+    assert not alike("the weather is fine in Hangzhou today")

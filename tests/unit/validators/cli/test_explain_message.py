@@ -1,0 +1,54 @@
+"""`explain message` as people type it: as words, on standard input, known and not."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from kubeflow_volcano.validators.__main__ import main
+
+KNOWN = 'container has runAsNonRoot and image will run as root (pod: "a_b", container: main)'
+
+
+def test_a_known_message_has_its_cause_remedy_and_references(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "message", KNOWN]) == 0
+    said = capsys.readouterr().out
+    assert "RunsAsRoot" in said
+    assert "runAsUser" in said
+    assert "CPU-Manager-for-Kubernetes#299" in said
+
+
+@pytest.mark.parametrize("words", [[], ["-"]])
+def test_without_words_standard_input_is_read(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"Events:\n  Warning  Failed  kubelet  Error: {KNOWN}\n"))
+    assert main(["explain", "message", *words]) == 0
+    assert "RunsAsRoot" in capsys.readouterr().out
+
+
+def test_what_is_not_known_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "message", "something", "nobody", "knows"]) == 3
+    said = capsys.readouterr().out
+    assert "not known" in said
+    assert "1." not in said
+
+
+def test_in_chinese(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "message", KNOWN, "--language", "zh"]) == 0
+    said = capsys.readouterr().out
+    assert "起因" in said
+    assert "以 root 运行" in said
+
+
+def test_secrets_are_not_repeated(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["explain", "message", f"{KNOWN} password: hunter2secret \x1b[31m"])
+    said = capsys.readouterr().out
+    assert "hunter2secret" not in said
+    assert "\x1b" not in said
+
+
+@pytest.mark.parametrize("words", [["  "], [KNOWN, "--json"]])
+def test_what_cannot_be_explained_is_refused(words: list[str]) -> None:
+    assert main(["explain", "message", *words]) == 2

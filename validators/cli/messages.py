@@ -1,0 +1,78 @@
+"""The command `explain message`: what a pasted message means; no cluster is asked."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+
+from kubeflow_volcano.catalog.symptoms.paste import alike, shown_by
+from kubeflow_volcano.catalog.symptoms.read import Symptom
+from kubeflow_volcano.problems import Exit, InvalidInput
+from kubeflow_volcano.validators.core.safe import text as safe_text
+from kubeflow_volcano.validators.language.speaking import padded, say, speaking, translated, wrapped
+
+_MOST_CHARACTERS = 1_000_000
+_MOST_OF_A_LINE = 300
+
+
+def explain_message(parsed: argparse.Namespace, words: Sequence[str]) -> tuple[str, Exit]:
+    """Explain a message, or standard input: the text to print, and 3 where its cause is not known.
+
+    Raises:
+        InvalidInput: there is no text.
+    """
+    given = sys.stdin.read(_MOST_CHARACTERS) if list(words) in ([], ["-"]) else " ".join(words)
+    if not given.strip():
+        needed = "explain message 'TEXT', or the text on standard input."
+        raise InvalidInput.problem("an empty message.", needed, "paste what the program wrote.")
+    if getattr(parsed, "json", False):
+        raise InvalidInput.problem("--json with explain message.", "nothing: it prints text.", "omit --json.")
+    shown = shown_by(given)
+    with speaking(parsed.language):
+        if shown:
+            lines = [line for number, item in enumerate(shown, 1) for line in _entry(number, item.symptom, item.line)]
+            return "\n".join(lines) + "\n", Exit.OK
+        return "\n".join(_unknown(given)) + "\n", Exit.INCOMPLETE
+
+
+def _entry(number: int, item: Symptom, line: str) -> Iterator[str]:
+    if number > 1:
+        yield ""
+    yield f"{number}. {item.reason}"
+    yield from _labelled(say("Message"), _shortened(line))
+    yield from _about(item)
+
+
+def _about(item: Symptom) -> Iterator[str]:
+    yield from _labelled(say("Cause"), translated(safe_text(item.cause)))
+    yield from _labelled(say("Do"), translated(safe_text(item.todo)))
+    anywhere, there = item.looks
+    yield from (f"     {padded(say('look'), 8)}$ {safe_text(line)}" for line in anywhere)
+    yield from (f"     {padded(say('node'), 8)}$ {safe_text(line)}" for line in there)
+    yield from _labelled(say("Read"), ", ".join(item.references))
+
+
+def _labelled(label: str, text: str) -> Iterator[str]:
+    yield wrapped(text, f"   {padded(label + say(': '), 9)}", 12)
+
+
+def _unknown(given: str) -> Iterator[str]:
+    yield wrapped(say("No message of the table is in this text, so its cause is not known here."))
+    near = alike(given)
+    if near:
+        yield ""
+        yield wrapped(say("Nearest by their words, which may be about something else") + say(": "))
+    for item in near:
+        yield ""
+        yield f"- {item.reason}"
+        yield from _labelled(say("Message"), _shortened(item.example))
+        yield from _about(item)
+    yield ""
+    yield wrapped(
+        say("Give more of the text, with the lines before it; explain job and a validation ask the cluster itself.")
+    )
+
+
+def _shortened(line: str) -> str:
+    return safe_text(" ".join(line.split()), _MOST_OF_A_LINE)
