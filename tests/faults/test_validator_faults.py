@@ -225,7 +225,9 @@ def test_a_token_that_expires_for_good_is_told_as_that(through: Through) -> None
 
 
 @pytest.mark.fault(2)
-@pytest.mark.parametrize("moment", ["/api/v1/pods?watch=1", "/apis/apps/v1/deployments"])
+@pytest.mark.parametrize(
+    "moment", ["/api/v1/pods?watch=1", pytest.param("/apis/apps/v1/deployments", marks=pytest.mark.long)]
+)
 def test_an_api_server_that_dies_in_the_middle_changes_no_verdict(
     kubeconfig: Path, through: Through, healthy: Verdicts, moment: str
 ) -> None:

@@ -77,6 +77,7 @@ def test_a_changed_host_key_is_told_with_both_ways_to_go_on(play: Play, bad: Hos
     assert "ssh-keygen -R" in end
 
 
+@pytest.mark.long
 def test_a_wrong_sudo_password_is_told_without_repeating_it(play: Play) -> None:
     wrong = {"ansible_become_password": "a-wrong-one"}
     done = play("--tags", "local_path", ansible_user="ops", **wrong)

@@ -299,6 +299,7 @@ def test_a_run_that_was_interrupted_before_the_restart_is_made_up_for(node: Host
     assert recap(play([node]))[node.name]["changed"] == 0
 
 
+@pytest.mark.long
 def test_a_mirror_whose_authority_is_unknown_is_told_by_the_test_pull(node: Host, play: Play, lab: Lab) -> None:
     before = files(node)
     stranger = lab.registry()

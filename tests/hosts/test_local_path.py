@@ -378,6 +378,7 @@ def test_where_selinux_is_on_containers_get_their_type_and_levels_stay(play: Pla
     assert changed(play(on=[host])) == changed(play("--check", on=[host])) == {"storage-1": 0}
 
 
+@pytest.mark.long
 def test_a_rule_that_says_something_else_is_changed_and_not_doubled(play: Play, hosts: list[Host]) -> None:
     enforce(hosts[0])
     hosts[0].run(f"mkdir -p {BASE} /etc/selinux && chmod 0711 {BASE} && echo '{BASE}(/.*)? usr_t' > /etc/selinux/rules")
@@ -385,6 +386,7 @@ def test_a_rule_that_says_something_else_is_changed_and_not_doubled(play: Play, 
     assert (hosts[0].root / "etc/selinux/rules").read_text() == f"{BASE}(/.*)? container_file_t\n"
 
 
+@pytest.mark.long
 def test_missing_programs_of_selinux_are_told_with_their_packages(play: Play, hosts: list[Host]) -> None:
     enforce(hosts[0])
     hosts[0].run("rm /usr/sbin/semanage")

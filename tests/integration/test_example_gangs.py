@@ -84,6 +84,8 @@ def jobs_of(example: Example) -> list[Object]:
     return [obj for obj in example.objects if obj["apiVersion"] in LABELS and obj["kind"] not in NO_JOBS]
 
 
+ALIKE = frozenset(f"jobs/{kind}" for kind in ("paddlejob", "pytorchjob", "xgboostjob"))
+"""Examples of kinds that their operator makes gangs of as of a TFJob."""
 GANGS = [item for item in examples() if item.name.startswith(("jobs/", "scheduling/")) and gangs_of(item)]
 
 
@@ -169,7 +171,9 @@ def is_whole(recorder: Recorder, job: str, minimum: int) -> bool:
     return len(members) == minimum and all(item.node for item in members) and bool(group and group.phase == "Running")
 
 
-@pytest.mark.parametrize("name", [item.name for item in GANGS])
+@pytest.mark.parametrize(
+    "name", [pytest.param(item.name, marks=pytest.mark.long if item.name in ALIKE else ()) for item in GANGS]
+)
 def test_the_gang_is_what_the_example_says_and_is_bound_together(
     place: Cluster, request: pytest.FixtureRequest, name: str
 ) -> None:

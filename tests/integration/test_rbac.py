@@ -355,7 +355,7 @@ def test_without_the_right_to_make_namespaces_probes_are_open_questions_that_say
     assert cluster.list("v1", "Namespace", labels=RUN_LABEL).items == ()
 
 
-@pytest.mark.parametrize("components", [("volcano",), ("training-operator",)])
+@pytest.mark.parametrize("components", [("volcano",), pytest.param(("training-operator",), marks=pytest.mark.long)])
 def test_a_run_of_fewer_components_lacks_no_right_and_tells_what_it_did_not_read(
     cluster: Cluster, kubeconfig: Path, account: Account, components: tuple[str, ...]
 ) -> None:

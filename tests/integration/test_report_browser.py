@@ -323,7 +323,7 @@ def test_it_says_what_it_is_to_those_who_do_not_see_it(browser: webdriver.Chrome
         assert role in by_role, f"nothing is a {role}"
 
 
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("width", [390, pytest.param(1280, marks=pytest.mark.long)])
 def test_in_chinese_nothing_is_cut_off_and_the_script_speaks_it_too(
     browser: webdriver.Chrome, pages: Path, width: int
 ) -> None:

@@ -331,20 +331,21 @@ def test_a_caller_who_may_not_read_pods_cannot_judge_what_needs_them_and_only_th
 @pytest.mark.fault(21)
 @healing
 @pytest.mark.parametrize(
-    ("number", "phase"),
+    ("select", "number", "phase"),
     [
-        (signal.SIGINT, "watching all pods"),
-        pytest.param(signal.SIGINT, "H2 all-or-nothing", marks=pytest.mark.long),
-        (signal.SIGTERM, "H4 control"),
-        (signal.SIGINT, "removing"),
+        ("C6,gang", signal.SIGINT, "watching all pods"),
+        ("C6,gang", signal.SIGTERM, "H2 all-or-nothing"),
+        ("C6,H1", signal.SIGINT, "removing"),
+        pytest.param("C6,gang", signal.SIGTERM, "H4 control", marks=pytest.mark.long),
+        pytest.param("C6,gang", signal.SIGINT, "removing", marks=pytest.mark.long),
     ],
 )
 def test_a_signal_leaves_nothing_behind_but_a_partial_report(
-    kubeconfig: Path, cluster: Cluster, tmp_path: Path, number: signal.Signals, phase: str
+    kubeconfig: Path, cluster: Cluster, tmp_path: Path, *, select: str, number: signal.Signals, phase: str
 ) -> None:
     command = [sys.executable, "-m", "validators", "--kubeconfig", str(kubeconfig), "--report-dir", str(tmp_path)]
     with subprocess.Popen(
-        [*command, "--select", "C6,gang", "--stability-seconds", "2"],
+        [*command, "--select", select, "--stability-seconds", "2"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

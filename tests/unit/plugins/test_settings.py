@@ -183,7 +183,10 @@ def test_logins_in_addresses_are_in_no_output_and_still_reach_the_task_that_need
 
 @pytest.mark.parametrize(
     "patches",
-    ["hunter2", ["hunter2"], {"katib": "hunter2"}, {"katib": [{"target": {}, "patch": "hunter2"}]}],
+    [
+        {"katib": [{"target": {}, "patch": "hunter2"}]},
+        *(pytest.param(shape, marks=pytest.mark.long) for shape in ("hunter2", ["hunter2"], {"katib": "hunter2"})),
+    ],
     ids=str,
 )
 def test_patches_of_another_shape_are_told_without_what_they_set(inventory: Path, patches: Any) -> None:
