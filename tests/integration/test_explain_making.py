@@ -69,7 +69,7 @@ def test_a_webhook_without_a_backend_is_told_and_its_remedy_helps(cluster: Clust
     with made(cluster, nobody_s_webhook(cluster, home)):
         cluster.create(job)
         found = answer(cluster, home, "hooked", {"WebhookUnanswered"})
-        assert "webhook nobody.example.com, which calls Service" in found.findings[0].problem.found
+        assert "nobody.example.com" in found.findings[0].problem.found
         assert found.unread == ()
         refused = until(lambda: explain(read_situation(cluster, home, "hooked")).situation.events)
         assert refused
@@ -92,6 +92,6 @@ def test_an_operator_without_the_right_to_make_podgroups_is_told_by_its_account(
         patch({"rules": [*rules, seen]})
         cluster.create(job)
         found = answer(cluster, home, "denied", {"ControllerMayNot"})
-        assert "may not create podgroups.scheduling.volcano.sh" in found.findings[0].problem.found
+        assert "create podgroups.scheduling.volcano.sh" in found.findings[0].problem.found
     cluster.patch(Ref.of(job), {"metadata": {"annotations": {"kfv.io/look-again": "now"}}})
     assert answer(cluster, home, "denied", set(), State.STARTED).findings == ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
@@ -156,7 +157,7 @@ def test_the_scheduling_gate_is_removed(place: Place) -> None:
 
 def test_a_suspended_job_is_resumed(place: Place) -> None:
     found = place.plain.cause("suspended", "Suspended")
-    assert found.problem.todo.startswith("set suspend to false")
+    assert "suspend" in found.problem.todo
     place.plain.cluster.patch(place.plain.ref("suspended"), {"spec": {"runPolicy": {"suspend": False}}})
     place.plain.starts("suspended")
 
@@ -171,8 +172,8 @@ def test_the_missing_claim_is_created(place: Place) -> None:
 def test_pods_that_share_an_unbound_claim_get_one_with_a_volume_for_all_nodes(place: Place) -> None:
     """Three pods of 12 CPUs on nodes of 32: two fit on one node, which the unbound claim requires."""
     found = place.plain.cause("shared", "GangNeverFits")
-    assert "but the unbound claim shared keeps them on one node" in found.problem.found
-    assert found.problem.todo.startswith("use a claim that is bound to a volume which all nodes reach")
+    assert "claim shared" in found.problem.found
+    assert found.problem.todo.startswith("use a claim")
     place.plain.stays("shared", 5)
     spec = {
         "accessModes": ["ReadWriteMany"],
@@ -207,21 +208,21 @@ def test_the_missing_account_is_created(place: Place) -> None:
 
 def test_the_quota_is_raised(place: Place) -> None:
     found = place.quota.cause("quota", "QuotaTooSmall")
-    assert found.problem.todo.endswith("or raise the quota.")
+    assert "quota" in found.problem.todo
     place.quota.cluster.patch(Ref.of(quota(place)), {"spec": {"hard": {"pods": "2"}}})
     created_again(place.quota, "quota")
 
 
 def test_the_limit_range_is_changed(place: Place) -> None:
     found = place.limits.cause("limits", "OutsideLimits")
-    assert found.problem.todo.endswith("or change the LimitRange.")
+    assert "LimitRange" in found.problem.todo
     place.limits.cluster.patch(Ref.of(limit(place)), {"spec": {"limits": [{"type": "Container", "max": {"cpu": "1"}}]}})
     created_again(place.limits, "limits")
 
 
 def test_the_level_of_pod_security_is_lowered(place: Place) -> None:
     found = place.secure.cause("secure", "PodSecurity")
-    assert found.problem.todo.endswith("or lower the level.")
+    assert "level" in found.problem.todo
     level = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "privileged"}}}
     place.secure.cluster.patch(Ref("v1", "Namespace", "", place.secure.namespace), level)
     created_again(place.secure, "secure")
@@ -229,15 +230,15 @@ def test_the_level_of_pod_security_is_lowered(place: Place) -> None:
 
 def test_the_capability_of_the_queue_is_raised(place: Place) -> None:
     found = place.plain.cause("queued", "OverCapability")
-    assert found.problem.todo.startswith("raise spec.capability of the queue")
+    assert found.problem.todo.startswith("raise spec.capability")
     place.plain.cluster.patch(Ref(QUEUES, "Queue", "", place.name), {"spec": {"capability": {"cpu": "2"}}})
     place.plain.starts("queued")
 
 
 def test_a_node_gets_the_label_and_both_roles_are_told_once(place: Place) -> None:
     found = place.plain.cause("elsewhere", "NoNodeFits")
-    assert found.problem.found.startswith(("1 pod of master, 1 pod of worker:", "1 pod of worker, 1 pod of master:"))
-    assert found.problem.todo.startswith("label a node to match nodeSelector")
+    assert sorted(re.findall(r"1 pod of (\w+)", found.problem.found)) == ["master", "worker"]
+    assert found.problem.todo.startswith("label a node")
     nodes = place.plain.cluster.list("v1", "Node").items
     ref = next(Ref.of(node) for node in nodes if not node["spec"].get("taints"))
     place.plain.cluster.patch(ref, {"metadata": {"labels": {label(place.name): "a"}}})
@@ -249,7 +250,7 @@ def test_a_node_gets_the_label_and_both_roles_are_told_once(place: Place) -> Non
 
 def test_nodes_with_room_and_a_taint_are_named_and_the_taint_is_tolerated(place: Place) -> None:
     found = place.plain.cause("wide", "GangNeverFits")
-    assert found.problem.todo.startswith("tolerate the taint in the pod template")
+    assert found.problem.todo.startswith("tolerate the taint")
     assert any("has the taint kwok.x-k8s.io/node=fake:NoSchedule" in line for line in found.details)
     assert not [pod for pod in place.plain.of_job("wide") if pod["spec"].get("nodeName")]
     place.plain.again("wide", worker("wide", WIDE, replicas=3, tolerations=SIMULATED))
@@ -257,13 +258,13 @@ def test_nodes_with_room_and_a_taint_are_named_and_the_taint_is_tolerated(place:
 
 def test_the_scheduler_is_corrected(place: Place) -> None:
     found = place.plain.cause("stranger", "SchedulerUnknown")
-    assert "(volcano for gangs), and recreate the job" in found.problem.todo
+    assert re.search("volcano.* recreate", found.problem.todo)
     place.plain.again("stranger", worker("stranger", schedulerName="volcano"))
 
 
 def test_the_image_is_corrected(place: Place) -> None:
     found = place.plain.cause("image", "ImageMissing")
-    assert found.problem.todo.startswith("correct the name or tag of the image")
+    assert found.problem.todo.startswith("correct the name")
     place.plain.again("image", worker("image"))
 
 
@@ -271,7 +272,7 @@ def test_a_gang_that_ran_in_part_for_lack_of_requests_is_told_so_and_with_them_i
     until(lambda: place.plain.explained("partly").state is State.SUCCEEDED, every=1)
     (found,) = place.plain.explained("partly").findings
     assert found.reason == "NotHeldTogether"
-    assert "1 pod of it never had a node" in found.problem.found
+    assert re.search(r"\b1 pod .*never", found.problem.found)
     assert found.problem.todo.startswith("set requests")
     place.plain.delete("partly")
     place.plain.create(partly(LITTLE))

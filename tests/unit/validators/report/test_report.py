@@ -271,8 +271,8 @@ def test_a_line_without_end_keeps_nobody_waiting() -> None:
     pieces = ("x", "a-", "a.", "-----BEGIN ", "eyJ", "a://", " -u a", " --a-", "password ", "token=", '"auth":"')
     for piece in (*pieces, "bearer ", "\x1b]"):
         started = time.process_time()
-        assert len(text(piece * (100_000 // len(piece)), LONGEST_EVIDENCE)) <= LONGEST_EVIDENCE
-        assert time.process_time() - started < 5, piece  # more than linear would be minutes
+        assert len(text(piece * (40_000 // len(piece)), LONGEST_EVIDENCE)) <= LONGEST_EVIDENCE
+        assert time.process_time() - started < 2, piece  # more than linear would be many times that
 
 
 @pytest.mark.fault(44)
