@@ -65,15 +65,20 @@ def test_the_page_has_a_row_for_each() -> None:
     assert all(f"[{item.path}]({item.path})" in text for item in examples())
 
 
+def begin_of(example: Example) -> str:
+    """On what tests/integration/test_example_gangs.py starts it."""
+    if "/" in example.name and {item.kind for item in example.kinds} & {"JAXJob", "TrainJob"}:
+        return "on Kubernetes 1.35.4 with Volcano 1.15.1"
+    gang = {obj["apiVersion"] for obj in example.objects} & {"batch.volcano.sh/v1alpha1", "kubeflow.org/v1"}
+    return "on Kubernetes 1.30.2 with Volcano 1.10.0" if gang and "/" in example.name else "by no controller"
+
+
 @EACH
 def test_its_head_says_what_one_sees_and_what_is_known_of_the_images(example: Example) -> None:
     assert all(len(text) > 20 for text in (example.title, example.sees))
     assert example.gpus.endswith(".")
     assert example.images.endswith(".")
-    gang = {obj["apiVersion"] for obj in example.objects} & {"batch.volcano.sh/v1alpha1", "kubeflow.org/v1"}
-    tried = bool(gang) and "/" in example.name and all(item.kind != "JAXJob" for item in example.kinds)
-    begins = "on Kubernetes 1.30.2 with Volcano 1.10.0" if tried else "by no controller"
-    assert example.started.startswith(begins), "what tests/integration/test_example_gangs.py starts, and no more"
+    assert example.started.startswith(begin_of(example)), "what the tests of integration start, and no more"
     assert "@sha256:" not in (HOME / example.path).read_text(encoding="utf-8")
 
 
@@ -158,6 +163,42 @@ def test_a_model_that_is_wrong_predicts_nothing(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True)
     assert done.returncode
     assert "largest error 1" in done.stderr
+
+
+EXPERIMENTS = pytest.mark.parametrize("name", ["experiment", "experiment-trainjob"])
+TRAINER = '#!/bin/sh\ntest "$#" = 2 && test -s "$1" && echo "loss=$2"\n'
+"""In place of python and torchrun: says what it is called with."""
+
+
+def command_of(name: str) -> list[str]:
+    """Command and arguments of the container whose output Katib reads, in a trial with the rate 0.25."""
+    template = load_example(name).objects[-1]["spec"]["trialTemplate"]
+    spec = template["trialSpec"]["spec"]
+    found = [item for pod in pod_specs(spec) for item in pod["containers"]] or [spec["trainer"]]
+    container = next(item for item in found if item.get("name", "node") == template["primaryContainerName"])
+    (parameter,) = template["trialParameters"]
+    words = [*container["command"], *container["args"]]
+    return [word.replace(f"${{trialParameters.{parameter['name']}}}", "0.25") for word in words]
+
+
+@pytest.mark.programs
+@EXPERIMENTS
+def test_katib_reads_what_a_trial_of_an_experiment_prints(name: str, tmp_path: Path) -> None:
+    """Katib's webhook makes one shell text of a command (kubeflow/katib, pkg/webhook/v1beta1/pod, v0.19.0).
+
+    A command `sh -c` or `bash -c` is left out; the words are joined by spaces, with a redirection behind them.
+    """
+    words = command_of(name)
+    shell, rest = (words[:2], words[2:]) if words[0] in {"sh", "bash"} and words[1] == "-c" else (["sh", "-c"], words)
+    log, mark = tmp_path / "metrics.log", tmp_path / "completed"
+    rest = [word.replace("/tmp/train.py", f"{tmp_path}/train.py") for word in rest]  # noqa: S108  of a container
+    text = " ".join([*rest, f"1>{log} 2>&1", "&&", f"echo completed > {mark}"])
+    for program in ("python", "torchrun"):
+        (tmp_path / program).write_text(TRAINER)
+        (tmp_path / program).chmod(0o755)
+    subprocess.run([*shell, text], check=True, env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
+    assert log.read_text() == "loss=0.25\n"
+    assert mark.exists()
 
 
 def test_a_head_without_a_part_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
