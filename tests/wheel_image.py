@@ -28,9 +28,10 @@ sys.exit(main())
 """
 
 
-def write_wheel_image(target: Path, name: str, scratch: Path) -> None:
-    """Write an archive that `ctr images import` takes."""
-    files: dict[str, Path | str] = {**_files(scratch), "usr/local/bin/kubeflow-volcano": _START}
+def write_wheel_image(target: Path, name: str, scratch: Path, *modules: Path) -> None:
+    """Write an archive that `ctr images import` takes; `modules` of the checkout can be imported, too."""
+    more = {f"{_SITE}/{path.relative_to(ROOT)}": path for path in modules}
+    files: dict[str, Path | str] = {**_files(scratch), **more, "usr/local/bin/kubeflow-volcano": _START}
     write_image(target, name, files, ("PATH=/usr/local/bin:/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE=1"))
 
 

@@ -61,6 +61,10 @@ class StandIn:
         way.connect(("127.0.0.1", self.port))
         return way
 
+    def knows(self, authorization: str) -> bool:
+        """Whether the header is one of a user."""
+        return authorization == f"Bearer {TOKEN}"
+
     def answer(self, method: str, path: str, token: str, kind: str, body: bytes) -> tuple[int, Any]:
         """Status and body of the answer to one request."""
         version, _, rest = path.removeprefix("/apis/").partition("/")
@@ -72,7 +76,7 @@ class StandIn:
                 return answer
         if rest == "healthz":
             return 200, {"multi_user": self.multi_user}
-        if token != f"Bearer {TOKEN}":
+        if not self.knows(token):
             return 401, UNKNOWN
         return self._delete(rest) if method == "DELETE" else self._made_or_shown(method, rest, kind, body)
 
@@ -132,10 +136,8 @@ class StandIn:
         return 200, {}
 
 
-@contextmanager
-def pipelines(version: str, **how: Any) -> Iterator[StandIn]:
-    """A stand-in on loopback for the time of a block."""
-    made = StandIn(version, **how)
+def handler_of(made: StandIn) -> type[serving.Handler]:
+    """What serves its answers."""
 
     class Handler(serving.Handler):
         def _serve(self) -> None:
@@ -151,5 +153,12 @@ def pipelines(version: str, **how: Any) -> Iterator[StandIn]:
 
         do_GET = do_POST = do_DELETE = _serve
 
-    with serving.serving(Handler) as made.port:
+    return Handler
+
+
+@contextmanager
+def pipelines(version: str, **how: Any) -> Iterator[StandIn]:
+    """A stand-in on loopback for the time of a block."""
+    made = StandIn(version, **how)
+    with serving.serving(handler_of(made)) as made.port:
         yield made

@@ -210,7 +210,7 @@ def _run(traces: _Traces, facts: Facts, attempt: Attempt) -> None:
                 raise
             attempt.said = str(error)  # it may answer again
         pods = traces.pods()
-        attempt.object = Ref.of(traces.workflow) if traces.workflow else None
+        attempt.object = Ref.of(traces.workflow) if traces.workflow else SERVICE
         if attempt.state > State.RUNNING or cannot_start(pods) or session.stopped:
             break
     attempt.reached = attempt.state is State.COMPLETED

@@ -130,6 +130,18 @@ def judged(evidence: Acceptance) -> Outcome:
     return pipeline_run(facts(expected=expected, evidences={module.PIPELINE_RUN: evidence}))
 
 
+def test_a_run_whose_workflow_is_not_seen_is_judged_by_its_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    class WithoutArgo(Kubernetes):
+        def list(self, version: str, kind: str, *, namespace: str, labels: str) -> Listed:
+            found = super().list(version, kind, namespace=namespace, labels=labels)
+            return Listed() if kind == "Workflow" else found
+
+    with pipelines("v2beta1") as server:
+        evidence, _ = tried(server, monkeypatch, stage=Stage(WithoutArgo()))
+    outcome = judged(evidence)
+    assert (outcome.status, outcome.objects) == (Status.PASS, (module.SERVICE,))
+
+
 @VERSIONS
 def test_it_is_uploaded_run_and_removed(version: str, release: str, monkeypatch: pytest.MonkeyPatch) -> None:
     (image,) = {item for item in example_images() if item.startswith("docker.io/library/python:")}
