@@ -49,9 +49,10 @@ translations: ## list the texts that have no translation
 	@requirements/setup.sh dev
 	.venv/bin/python -m tests.wording
 
+# A worker more than processors, because some tests wait; each worker collects for itself.
 unit: ## the tests of pure code, without root and network: make unit TESTS=tests/unit/apply
 	@requirements/setup.sh dev
-	.venv/bin/pytest -q $(if $(TESTS),-n 0 $(TESTS),-n 2 -m "not long and not programs and not cluster" tests/unit tests/recorded tests/cases)
+	.venv/bin/pytest -q $(if $(TESTS),-n 0 $(TESTS),-n $$(nproc | awk '{print ($$1 < 7 ? $$1 + 1 : 8)}') -m "not long and not programs and not cluster" tests/unit tests/recorded tests/cases)
 
 test: ## run the tests that protect each change, on rehearsal clusters made for it and removed after
 	@requirements/setup.sh dev

@@ -17,6 +17,8 @@ from kubeflow_volcano.validators.__main__ import main
 from tests.places import ROOT
 from tests.serving import kubeconfig
 
+PATIENCE = "kubeflow_volcano.cluster.api.client._VERSION_SECONDS"
+
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -31,8 +33,12 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
 
 
 @pytest.fixture
-def nobody(tmp_path: Path) -> Iterator[Path]:
-    """A kubeconfig whose server does not exist: nobody listens on this loopback port, or can while it is taken."""
+def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A kubeconfig whose server does not exist: nobody listens on this loopback port, or can while it is taken.
+
+    This process waits for less than ten seconds for it to come up.
+    """
+    monkeypatch.setattr(PATIENCE, 0.3)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield kubeconfig_of(tmp_path, taken.getsockname()[1])

@@ -9,7 +9,7 @@ import pytest
 
 from kubeflow_volcano.catalog.examples import HOME, examples
 from kubeflow_volcano.validators.__main__ import main
-from tests.unit.validators.cli.test_command_line import kubeconfig_of
+from tests.unit.validators.cli.test_command_line import PATIENCE, kubeconfig_of
 
 GOOD = """\
 apiVersion: batch.volcano.sh/v1alpha1
@@ -79,7 +79,10 @@ def test_requests_of_a_person_are_written_and_wrong_ones_refused(
         assert "--requests" in capsys.readouterr().err
 
 
-def test_a_named_cluster_that_does_not_answer_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_named_cluster_that_does_not_answer_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PATIENCE, 0.3)
     config = str(kubeconfig_of(tmp_path, 9))
     assert main(["explain", "manifest", written(tmp_path, GOOD), "--kubeconfig", config]) == 3
     assert "no answer" in capsys.readouterr().err
