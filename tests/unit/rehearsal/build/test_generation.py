@@ -189,6 +189,7 @@ EXTRAS = [(name, extra) for name in SHIPPED for extra in extras_of(name)]
 UPSTREAM = {
     "cert-manager": "github.com/cert-manager/cert-manager",
     "dex": "github.com/dexidp/dex",
+    "kueue": "sigs.k8s.io/kueue",
     "oauth2-proxy": "github.com/oauth2-proxy/oauth2-proxy/v7",
     "scheduler-plugins": "sigs.k8s.io/scheduler-plugins",
     "volcano-1.10": "volcano.sh/volcano",
