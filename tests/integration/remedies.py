@@ -1102,7 +1102,15 @@ _LAB = "tests/hosts/test_remedies.py:test_every_remedy_heals_its_host_when_it_is
 
 _EVICTION = "tests/integration/test_explain_eviction.py:"
 
+_KUEUE = "tests/integration/test_kueue.py:"
+
 ELSEWHERE: Mapping[str, str] = {
+    "validators/explain/scheduling/kueue.py:_cluster_queue_faults:ClusterQueueStopped": _KUEUE
+    + "test_each_thing_that_the_queue_lacks_is_named_and_with_all_of_them_the_job_starts",
+    "validators/explain/scheduling/kueue.py:_queue_faults:LocalQueueStopped": _KUEUE
+    + "test_a_local_queue_is_stopped_and_started_by_the_printed_command",
+    "validators/explain/scheduling/kueue.py:_waiting:WorkloadDeactivated": _KUEUE
+    + "test_a_workload_is_deactivated_and_activated_by_the_printed_command",
     "validators/explain/scheduling/preemption.py:preemption:LowerPriorityHolds": _EVICTION
     + "test_an_urgent_gang_replaces_another_one_with_the_settings_that_are_told",
     "validators/explain/scheduling/reclaim.py:reclaim:ShareHeldByOthers": _EVICTION
@@ -1119,11 +1127,5 @@ ELSEWHERE: Mapping[str, str] = {
 }
 """Remedies that another test does literally, and which; its module says what is real there."""
 
-UNTRIED: Mapping[str, str] = {
-    **{
-        f"validators/explain/scheduling/kueue.py:{place}": "rehearsals run no Kueue"
-        for place in ("_cluster_queue_faults:ClusterQueueStopped", "_queue_faults:LocalQueueStopped")
-    },
-    "validators/explain/scheduling/kueue.py:_waiting:WorkloadDeactivated": "rehearsals run no Kueue",
-}
+UNTRIED: Mapping[str, str] = {}
 """Remedies that no test does, and why."""

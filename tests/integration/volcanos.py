@@ -83,9 +83,9 @@ class Volcano:
 
 
 @contextmanager
-def volcano(generation: str) -> Iterator[Volcano]:
-    """The cluster, as long as the block lasts."""
-    spec = RehearsalSpec(f"volcano-{uuid.uuid4().hex[:6]}", generation=generation)
+def volcano(generation: str, *extras: str) -> Iterator[Volcano]:
+    """The cluster, as long as the block lasts; it has these extras of the generation."""
+    spec = RehearsalSpec(f"volcano-{uuid.uuid4().hex[:6]}", generation=generation, extras=extras)
     try:
         kubeconfig = up(spec).kubeconfig
         yield Volcano(Cluster.connect(kubeconfig), kubeconfig, generation)

@@ -34,7 +34,7 @@ class Kind:
     @property
     def resource(self) -> str:
         """Name as `plural.group`."""
-        return f"{self.plural}.{self.api_version.rpartition('/')[0]}"
+        return f"{self.plural}.{self.api_version.rpartition('/')[0]}".removesuffix(".")
 
 
 def runtime_of(job: Object, facts: Facts) -> Object | None:

@@ -21,6 +21,7 @@ _LONGEST_CHAIN = 6
 def kinds_named(cluster: Cluster, word: str) -> tuple[Kind, ...]:
     """The served kinds of that name, one for each API group: `RayJob`, `rayjobs` or `rayjobs.ray.io`, in any case."""
     served = cluster.all_kinds() or {version: cluster.kinds(version) for version in _WITHOUT_DISCOVERY}
+    served = {**served, "v1": cluster.kinds("v1")}  # Pod, which the list of API groups does not have
     word = word.lower()
     found: dict[tuple[str, str], Kind] = {}
     for item in (item for kinds in served.values() for item in kinds.values() if item.namespaced):

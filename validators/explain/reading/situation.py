@@ -192,7 +192,7 @@ def assemble(kind: Kind, obj: Object, facts: Facts, between: Collection[str] = (
     owners = {job.uid, *between} | {item["metadata"]["uid"] for item in _jobs_of(obj, facts)}
     space = job.ref.namespace
     beside = [pod for pod in facts.objects["pods"] if pod["metadata"]["namespace"] == space]
-    own = [pod for pod in beside if _is_owned(pod, owners)]
+    own = [pod for pod in beside if _is_owned(pod, owners) or pod["metadata"]["uid"] == job.uid]
     group = _group_of(job.groups, owners, own, space, facts)
     if kind.kind == PODGROUP[1] and group:
         name = group["metadata"]["name"]

@@ -34,7 +34,8 @@ KINDS = {
 QUEUE_LABEL = f"{GROUP}/queue-name"
 GATES = frozenset(f"{GROUP}/{name}" for name in ("admission", "topology", "elastic-job"))
 """Scheduling gates that Kueue sets and removes."""
-_POD_GROUP = f"{GROUP}/pod-group-name"
+POD_GROUP, POD_GROUP_SIZE = f"{GROUP}/pod-group-name", f"{GROUP}/pod-group-total-count"
+"""Label and annotation of pods that Kueue admits together."""
 _LOGS = "kubectl -n kueue-system logs deployment/kueue-controller-manager --tail 100"
 _INACTIVE = {
     "FlavorNotFound": ("ResourceFlavorMissing", "create each ResourceFlavor, or correct resourceGroups."),
@@ -82,7 +83,7 @@ def workloads(situation: Situation) -> list[Object]:
     metas = [pod["metadata"] for pod in situation.pods]
     above = {item["uid"] for meta in metas for item in meta.get("ownerReferences") or ()}
     owners = {situation.job.uid, *above, *(meta["uid"] for meta in metas)}
-    groups = {(meta.get("labels") or {}).get(_POD_GROUP) for meta in metas} - {None}
+    groups = {(meta.get("labels") or {}).get(POD_GROUP) for meta in metas} - {None}
     own = [
         item
         for item in situation.facts.objects.get(WORKLOADS, ())
@@ -116,27 +117,60 @@ def kueue(situation: Situation) -> Iterator[Finding]:
         yield from _waiting(waiting, situation)
     elif own:
         yield from _admitted(own[0], situation)
-    elif is_marked(situation) and (situation.job.suspended or is_gated(situation)):
+    elif is_marked(situation) and _is_held(situation):
         yield from _without_workload(situation)
 
 
-def queued_twice(situation: Situation) -> Iterator[Finding]:
-    """Kueue and Volcano each have a queue of their own for the job.
+def _is_held(situation: Situation) -> bool:
+    return situation.job.suspended or is_gated(situation)
 
-    Rules: pkg/controller/constants of Kueue, v0.9.5 to v0.19.2 (the label); those of queues.py for Volcano's.
+
+def queued_twice(situation: Situation) -> Iterator[Finding]:
+    """Kueue and Volcano each have a queue of their own for the job; or Kueue has none, although the job names it.
+
+    Rules: pkg/controller/constants of Kueue, v0.9.5 to v0.19.2 (the label); WorkloadShouldBeSuspended of
+    pkg/controller/jobframework and Default of pkg/controller/jobs/pod, v0.17.0 (who is held back, and that pods without
+    a group are admitted one by one); those of queues.py for Volcano's.
     """
     name = queue_of(situation)
-    if name and is_served(situation) and _is_volcanos(situation):
+    if not name or not is_served(situation) or WORKLOADS in situation.facts.unread:
+        return
+    own = workloads(situation)
+    if not own and not _is_held(situation):
+        yield _not_read(name, situation)
+    elif _is_volcanos(situation):
+        one_by_one = len(own) > 1
+        what = f"{len(own)} Workloads of Kueue admit its pods one by one" if one_by_one else "Kueue counts quota"
         yield finding(
             "QueuedTwice",
-            f"two queues hold {situation.job.ref}: LocalQueue {name} of Kueue decides when its pods are created, then "
-            f"queue {situation.queue} of Volcano when they are scheduled. The gang is Volcano's; Kueue counts quota.",
+            f"two queues hold {situation.job.ref}: LocalQueue {name} of Kueue decides when its pods are created or "
+            f"lose their gates, then queue {situation.queue} of Volcano when they are scheduled. The gang is "
+            f"Volcano's; {what}.",
             needed="room in both queues.",
-            todo="leave quotas to one of them: give the queue of Volcano no capability below the quota of the "
+            todo=f"let Kueue admit all of them together: label and annotate the pods with {POD_GROUP} and "
+            f"{POD_GROUP_SIZE}, or remove the label {QUEUE_LABEL} from them, and recreate the job."
+            if one_by_one
+            else "leave quotas to one of them: give the queue of Volcano no capability below the quota of the "
             f"ClusterQueue, or remove the label {QUEUE_LABEL}.",
             objects=[_ref(situation, LOCAL_QUEUES, name)],
             blocks=False,
         )
+
+
+def _not_read(name: str, situation: Situation) -> Finding:
+    ref = situation.job.ref
+    return finding(
+        "KueueLabelNotRead",
+        f"{ref} names LocalQueue {name} of Kueue, which has no Workload for it and holds nothing of it back: no quota "
+        "is counted.",
+        needed=f"an integration of Kueue for {ref.kind} of {ref.api_version}, or a job without {QUEUE_LABEL}.",
+        todo=f"enable it in Kueue's configuration (integrations) and recreate the job; where Kueue has none for "
+        f"{ref.kind}, label the pods instead, with {POD_GROUP} and the annotation {POD_GROUP_SIZE}, by which it admits "
+        "them together.",
+        objects=[ref],
+        commands=["kubectl -n kueue-system get configmap kueue-manager-config -o yaml"],
+        blocks=False,
+    )
 
 
 def _is_volcanos(situation: Situation) -> bool:
@@ -155,6 +189,7 @@ def _is_volcanos(situation: Situation) -> bool:
 
 def _without_workload(situation: Situation) -> Iterator[Finding]:
     faults = tuple(_queue_faults(_named(situation), situation)) if _named(situation) else ()
+    faults += tuple(_incomplete_group(situation))
     yield from faults
     if not faults and WORKLOADS not in situation.facts.unread:
         yield finding(
@@ -166,6 +201,40 @@ def _without_workload(situation: Situation) -> Iterator[Finding]:
             objects=[situation.job.ref],
             commands=[_LOGS, "kubectl -n kueue-system get configmap kueue-manager-config -o yaml"],
         )
+
+
+def _incomplete_group(situation: Situation) -> Iterator[Finding]:
+    """Pods whose group has fewer members than they say: Kueue makes its Workload when all are there.
+
+    Rule: validatePodGroupMetadata of pkg/controller/jobs/pod of Kueue, v0.17.0.
+    """
+    if "pods" in situation.facts.unread:
+        return
+    metas = [pod["metadata"] for pod in situation.unplaced]
+    groups = {
+        str(name): (meta.get("annotations") or {}).get(POD_GROUP_SIZE, "")
+        for meta in metas
+        if (name := (meta.get("labels") or {}).get(POD_GROUP))
+    }
+    for name, size in groups.items():
+        members = [
+            pod
+            for pod in situation.facts.objects.get("pods", ())
+            if pod["metadata"].get("namespace") == situation.job.ref.namespace
+            and (pod["metadata"].get("labels") or {}).get(POD_GROUP) == name
+            and (pod.get("status") or {}).get("phase") != "Failed"
+            and ("deletionTimestamp" not in pod["metadata"] or pod["spec"].get("nodeName"))
+        ]
+        if size.isdigit() and len(members) < int(size):
+            yield finding(
+                "PodsOfGroupMissing",
+                f"the group {name} of Kueue has {len(members)} of the {size} pods that {POD_GROUP_SIZE} says: Kueue "
+                "makes its Workload when all are there.",
+                needed=f"{size} pods with the label {POD_GROUP}: {name}.",
+                todo="create the missing pods, or recreate these with the right number.",
+                objects=[Ref.of(pod) for pod in members[:1]],
+                commands=[f"kubectl -n {situation.job.ref.namespace} get pods -l {POD_GROUP}={name}"],
+            )
 
 
 def _waiting(workload: Object, situation: Situation) -> Iterator[Finding]:

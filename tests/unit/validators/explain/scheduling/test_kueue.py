@@ -14,6 +14,8 @@ from kubeflow_volcano.validators.explain.scheduling.kueue import (
     ADMISSION_CHECKS,
     CLUSTER_QUEUES,
     LOCAL_QUEUES,
+    POD_GROUP,
+    POD_GROUP_SIZE,
     QUEUE_LABEL,
     VERSIONS,
     WORKLOADS,
@@ -200,6 +202,29 @@ def test_pods_behind_kueue_s_gate() -> None:
     assert {"KueueQuotaTooSmall", "Gated"} <= {*reasons(more)}
 
 
+@pytest.mark.parametrize(
+    ("size", "expected"), [("3", "PodsOfGroupMissing"), ("2", "WorkloadMissing"), ("", "WorkloadMissing")]
+)
+def test_a_group_of_pods_that_is_not_complete(size: str, expected: str) -> None:
+    of = job(suspended=False, label="")
+    gate: Object = {"schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]}
+    meta: Object = {"labels": {QUEUE_LABEL: "people", POD_GROUP: "gang"}, "annotations": {POD_GROUP_SIZE: size}}
+    pods = [member(of, i, spec=gate, metadata=meta) for i in range(2)]
+    pods.append(member(of, 2, spec=gate, metadata={**meta, "deletionTimestamp": "2026-01-01T00:00:00Z"}))
+    assert expected in reasons(answer(of, local(), whole(), *pods))
+
+
+def test_a_label_that_kueue_does_not_heed() -> None:
+    waiting = job(suspended=False)
+    found = answer(waiting, local(), whole())
+    assert ("KueueLabelNotRead", False) in [(item.reason, item.blocks) for item in found.findings]
+    assert "QueuedTwice" not in reasons(found)
+    known = answer(waiting, local(), whole(), workload(waiting, condition("Admitted", "True")))
+    assert "KueueLabelNotRead" not in reasons(known)
+    unread = {WORKLOADS: Unread("Forbidden", "you may not", "grant it.")}
+    assert "KueueLabelNotRead" not in reasons(answer(waiting, local(), whole(), unread=unread))
+
+
 @pytest.mark.parametrize("discovered", [None, UNSERVED, SERVED])
 def test_a_suspended_job_that_is_not_kueue_s(discovered: Mapping[str, frozenset[str]] | None) -> None:
     found = explained(job(label=""), discovered=discovered)
@@ -217,6 +242,10 @@ def test_volcano_and_kueue_on_one_job() -> None:
     around = [local(), whole(), workload(job(), unquoted("Pending", NOW))]
     found = answer(job(), *around)
     assert [(item.reason, item.blocks) for item in found.findings] == [("KueueQuotaFull", True), ("QueuedTwice", False)]
+    other = workload(job(), condition("Admitted", "True"))
+    other["metadata"]["name"] = "pod-mnist-0"
+    each = next(item for item in answer(job(), *around, other).findings if item.reason == "QueuedTwice")
+    assert POD_GROUP in each.problem.todo  # one Workload for each pod
     alone = answer(job(schedulerName="default-scheduler"), *around)
     assert [item.reason for item in alone.findings] == ["KueueQuotaFull"]
     assert [item.reason for item in answer(job(), *around, without=["training-operator"]).findings] == [
