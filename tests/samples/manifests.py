@@ -17,11 +17,13 @@ from kubeflow_volcano.validators.explain.manifest.surroundings import surroundin
 from kubeflow_volcano.validators.explain.model import Finding
 from kubeflow_volcano.validators.explain.placement.dynamic_resources import TEMPLATES
 from kubeflow_volcano.validators.explain.reading.queries import KINDS_READ
+from kubeflow_volcano.validators.explain.scheduling.kueue import CLUSTER_QUEUES, LOCAL_QUEUES
 from kubeflow_volcano.validators.reading.devices import CLAIMS, CLASSES
 
 _RESOURCES = (
     *("limitranges", "namespaces", "podgroups.scheduling.volcano.sh", "podgroups.scheduling.x-k8s.io"),
     *("priorityclasses.scheduling.k8s.io", "queues.scheduling.volcano.sh", JOBSETS, CLAIMS, CLASSES, TEMPLATES),
+    *(LOCAL_QUEUES, CLUSTER_QUEUES),
 )
 _SERVED = {
     "resource.k8s.io/v1": {"DeviceClass", "ResourceClaim", "ResourceClaimTemplate"},
@@ -31,6 +33,8 @@ _SERVED = {
     "batch/v1": {"CronJob", "Job"},
     "batch.volcano.sh/v1alpha1": {"Job"},
     "kubeflow.org/v1": {"PyTorchJob", "TFJob"},
+    "kueue.x-k8s.io/v1beta1": {"ClusterQueue", "LocalQueue"},
+    "kueue.x-k8s.io/v1beta2": {"ClusterQueue", "LocalQueue"},
     "scheduling.k8s.io/v1": {"PriorityClass"},
     "scheduling.volcano.sh/v1beta1": {"PodGroup", "Queue"},
 }

@@ -19,7 +19,9 @@ FILES = Fact[tuple[Object, ...]]("files", lambda _cluster, _facts: (), ())
 """Every object of the files."""
 REQUESTS = Fact[tuple[tuple[str, str], ...]]("requests", lambda _cluster, _facts: (), ())
 """What a person lets containers request that request nothing, by resource."""
-_NAMESPACED = frozenset({"LimitRange", "PersistentVolumeClaim", "PodGroup", "ResourceClaim", "ResourceClaimTemplate"})
+_NAMESPACED = frozenset(
+    {"LimitRange", "LocalQueue", "PersistentVolumeClaim", "PodGroup", "ResourceClaim", "ResourceClaimTemplate"}
+)
 Place = tuple[str, int, Path]
 """File, document and path of a manifest."""
 

@@ -21,10 +21,13 @@ from kubeflow_volcano.validators.explain.manifest.dry_runs import dry_runs
 from kubeflow_volcano.validators.explain.manifest.model import FILES, REQUESTS, Manifest
 from kubeflow_volcano.validators.explain.manifest.rules.admission import OBJECTS, PODS
 from kubeflow_volcano.validators.explain.manifest.rules.devices import KINDS, names_devices
+from kubeflow_volcano.validators.explain.manifest.rules.kueue import KINDS as OF_KUEUE
+from kubeflow_volcano.validators.explain.manifest.rules.kueue import KUEUE, names_kueue
 from kubeflow_volcano.validators.explain.manifest.rules.references import CLAIMS, SERVED
 from kubeflow_volcano.validators.explain.manifest.schemas import SCHEMAS, Schemas, fetch
 from kubeflow_volcano.validators.explain.placement.dynamic_resources import API, TEMPLATES
 from kubeflow_volcano.validators.explain.reading.queries import KINDS_READ, Query, list_objects, newest_served, refusal
+from kubeflow_volcano.validators.explain.scheduling import kueue
 from kubeflow_volcano.validators.explain.scheduling.volcano import PODGROUPS, QUEUES
 from kubeflow_volcano.validators.reading.devices import CLAIMS as DEVICE_CLAIMS
 from kubeflow_volcano.validators.reading.devices import CLASSES, GROUP, VERSIONS
@@ -52,13 +55,15 @@ def surroundings(
         "name a cluster with --kubeconfig or --context.",
     )
     of_devices = (TEMPLATES, DEVICE_CLAIMS, CLASSES)
-    resources = (_NAMESPACES, *_CLUSTER_WIDE, *_OF_NAMESPACE, *of_devices)
+    of_kueue = tuple(OF_KUEUE.values())
+    resources = (_NAMESPACES, *_CLUSTER_WIDE, *_OF_NAMESPACE, *of_devices, *of_kueue)
     objects: dict[str, tuple[Object, ...]] = {JOBSETS: (), **{name: _in_files(name, manifests) for name in resources}}
     unread: dict[str, Unread] = {}
     found: dict[Fact[Any], Any] = {
         FILES: tuple(item.obj for item in manifests),
         REQUESTS: tuple((requests or {}).items()),
         API: without,
+        KUEUE: without,
         SERVED: without,
         SCHEMAS: without,
         OBJECTS: without,
@@ -78,6 +83,14 @@ def surroundings(
             elif version:
                 queries += [Query(CLASSES, version=version)]
                 queries += [Query(name, space, version=version) for name in of_devices[:2] for space in spaces]
+        if any(map(names_kueue, manifests)):
+            served: str | Unread = _tried(lambda: newest_served(cluster, kueue.VERSIONS, "LocalQueue")[0])
+            found[KUEUE] = served
+            if isinstance(served, Unread):
+                unread |= dict.fromkeys(of_kueue, served)
+            elif served:
+                queries += [Query(kueue.LOCAL_QUEUES, space, version=served) for space in spaces]
+                queries += [Query(kueue.CLUSTER_QUEUES, version=served)]
         for query in queries:
             _add(query.resource, list_objects(cluster, query), objects, unread)
         for space in spaces:
@@ -101,8 +114,16 @@ def _in_files(resource: str, manifests: Sequence[Manifest]) -> tuple[Object, ...
         {**item.obj, "metadata": {**item.obj["metadata"], **({"namespace": item.space} if item.ref.namespace else {})}}
         for item in manifests
         if "name" in item.obj["metadata"]
-        and (item.ref[:2] == KINDS_READ[resource] or (item.ref.group == GROUP and KINDS.get(item.kind) == resource))
+        and (
+            item.ref[:2] == KINDS_READ[resource]
+            or resource in {_known(item, GROUP, KINDS), _known(item, kueue.GROUP, OF_KUEUE)}
+        )
     )
+
+
+def _known(manifest: Manifest, group: str, kinds: Mapping[str, str]) -> str:
+    """The resource of an object of that group, in whichever version; empty for other objects."""
+    return kinds.get(manifest.kind, "") if manifest.ref.group == group else ""
 
 
 def _add(
