@@ -186,9 +186,16 @@ def queue(stand: Volcano, *without: str, cpu: str = "2", **spec: Any) -> Iterato
 
 
 def emptied(found: Queue) -> None:
-    """Jobs and Workloads first: Kueue keeps a ClusterQueue that has some, and a flavor that a ClusterQueue names."""
+    """Jobs and Workloads first: Kueue keeps a ClusterQueue that has some, and a flavor that a ClusterQueue names.
+
+    It keeps pods of a group, too, for others in their place.
+    """
     for version, kind in _HELD:
         for item in found.cluster.list(version, kind, namespace=found.name).items:
+            found.delete(item)
+    for kind in (("v1", "Pod"), (API, "Workload")):
+        for item in found.cluster.list(*kind, namespace=found.name).items:
+            found.cluster.patch(Ref.of(item), {"metadata": {"finalizers": None}})
             found.delete(item)
     until(lambda: not found.cluster.list(API, "Workload", namespace=found.name).items)
     for kind in _OF_CLUSTER:
@@ -363,8 +370,8 @@ def test_two_queues_of_one_job_are_named_as_what_they_are(stand: Volcano) -> Non
         place.starts("PyTorchJob", "both")
 
 
-def vcjob(name: str, pods: int, labels: Object, pod_labels: Object) -> Object:
-    task = {"name": "w", "replicas": pods, "template": {"metadata": {"labels": pod_labels}, "spec": template()}}
+def vcjob(name: str, pods: int, labels: Object, pod_labels: Object, **pod: Any) -> Object:
+    task = {"name": "w", "replicas": pods, "template": {"metadata": {"labels": pod_labels}, "spec": template(**pod)}}
     spec = {"minAvailable": pods, "schedulerName": "volcano", "tasks": [task]}
     return {
         "apiVersion": "batch.volcano.sh/v1alpha1",
@@ -376,9 +383,9 @@ def vcjob(name: str, pods: int, labels: Object, pod_labels: Object) -> Object:
 
 def test_a_job_of_volcano_is_no_job_of_kueue_and_its_pods_may_be(stand: Volcano) -> None:
     with queue(stand, cpu="1") as place:
-        place.create(vcjob("unread", 2, LABELS, {}))
-        place.starts("vcjob", "unread")
-        place.says("vcjob", "unread", "QueueNotRead")
+        place.create(vcjob("unread", 2, LABELS, {}, nodeSelector={"example.org/no": "where"}))
+        place.told("vcjob", "unread", "NoNodeFitsSelector")
+        place.says("vcjob", "unread", "KueueLabelNotRead")
         place.create(vcjob("each", 2, {}, LABELS))
         place.told("vcjob", "each", "KueueQuotaFull")
         place.says("vcjob", "each", "QueuedTwice")
