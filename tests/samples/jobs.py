@@ -103,7 +103,9 @@ def explained(
             DISCOVERY: {"scheduling.volcano.sh/v1beta1": frozenset(served), **(discovered or {})},
         },
     )
-    kind = KINDS.get(job["kind"]) or Kind(job["apiVersion"], job["kind"], f"{job['kind'].lower()}s", foreign)
+    kind = KINDS.get(job["kind"])
+    if kind is None or (kind.kind != "PodGroup" and kind.api_version != job["apiVersion"]):
+        kind = Kind(job["apiVersion"], job["kind"], f"{job['kind'].lower()}s", foreign)
     found = assemble(kind, job, facts, between)
     return explain(replace(found, facts=replace(facts, found={**facts.found, POD_NOTES: notes or {}})))
 

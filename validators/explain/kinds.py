@@ -158,10 +158,21 @@ def foreign(obj: Object, _facts: Facts) -> Job:
         ref=Ref.of(obj),
         uid=obj["metadata"]["uid"],
         created=created(obj),
-        roles=tuple(_templates(spec, "", 1)),
+        roles=tuple(_of_leaders(spec) or _templates(spec, "", 1)),
         suspended=bool(spec.get("suspend") or (isinstance(policy, Mapping) and policy.get("suspend"))),
         foreign=True,
     )
+
+
+def _of_leaders(spec: Object) -> tuple[Role, ...]:
+    """The roles of a LeaderWorkerSet: its groups have one leader each, and `size` pods (its API, v0.8.0)."""
+    shape = spec.get("leaderWorkerTemplate")
+    worker = shape.get("workerTemplate") if isinstance(shape, dict) else None
+    if not isinstance(shape, dict) or not isinstance(worker, dict) or not isinstance(worker.get("spec"), dict):
+        return ()
+    groups, size = _count(spec.get("replicas")), _count(shape.get("size"))
+    leader = Role("leader", groups, shape.get("leaderTemplate") or worker)
+    return (leader, Role("worker", groups * (size - 1), worker)) if size > 1 else (leader,)
 
 
 def _templates(value: object, name: str, times: int) -> Iterator[Role]:

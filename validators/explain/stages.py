@@ -18,6 +18,7 @@ from kubeflow_volcano.validators.explain.creation.changes import changes, follow
 from kubeflow_volcano.validators.explain.creation.companions import companions
 from kubeflow_volcano.validators.explain.creation.controllers import controllers
 from kubeflow_volcano.validators.explain.creation.coscheduling import SECOND_SCHEDULER, coscheduling, is_coscheduled
+from kubeflow_volcano.validators.explain.creation.gang_makers import gang_maker
 from kubeflow_volcano.validators.explain.creation.native_gangs import is_native, native_gang, read_by_others, waits
 from kubeflow_volcano.validators.explain.creation.podgroups import podgroup
 from kubeflow_volcano.validators.explain.creation.prerequisites import (
@@ -69,6 +70,7 @@ STAGES: tuple[Callable[[Situation], Iterator[Finding]], ...] = (
     controllers,
     jobset,
     podgroup,
+    gang_maker,
     coscheduling,
     native_gang,
     read_by_others,
@@ -109,7 +111,7 @@ STAGES: tuple[Callable[[Situation], Iterator[Finding]], ...] = (
 _PLACING = frozenset(STAGES[STAGES.index(claims) : STAGES.index(containers)])
 """Of these a scheduler has the last word."""
 _OF_VOLCANO = frozenset(
-    {podgroup, queue, scheduler, attachments, claims_ignored, preemption, reclaim}
+    {podgroup, gang_maker, queue, scheduler, attachments, claims_ignored, preemption, reclaim}
     | {guarantees, overcommit, share, best_effort, topology, npus}
 )
 

@@ -193,7 +193,10 @@ def assemble(kind: Kind, obj: Object, facts: Facts, between: Collection[str] = (
     space = job.ref.namespace
     beside = [pod for pod in facts.objects["pods"] if pod["metadata"]["namespace"] == space]
     own = [pod for pod in beside if _is_owned(pod, owners) or pod["metadata"]["uid"] == job.uid]
-    group = _group_of(job.groups, owners, own, space, facts)
+    waiting = _waiting_gang(own) if kind.read is foreign else []
+    if waiting:  # its gangs start each for itself
+        job, own = replace(job, roles=()), waiting
+    group = _group_of(job.groups, set() if waiting else owners, own, space, facts)
     if kind.kind == PODGROUP[1] and group:
         name = group["metadata"]["name"]
         own = [pod for pod in beside if scheduler_of(group).named_by(pod) == name]
@@ -202,6 +205,17 @@ def assemble(kind: Kind, obj: Object, facts: Facts, between: Collection[str] = (
     about = owners | {item["metadata"]["uid"] for item in (*pods, *claims, *([group] if group else ()))}
     events = tuple(_events(facts.objects["events"], about))
     return Situation(job, obj, facts, group, tuple(pods), events)
+
+
+def _waiting_gang(pods: Iterable[Object]) -> list[Object]:
+    """Of pods that are in several gangs those of the first one that has pods without a node; empty for other pods."""
+    gangs: dict[str, list[Object]] = {}
+    for pod in pods:
+        gang, name = membership(pod)
+        if gang:
+            gangs.setdefault(name, []).append(pod)
+    waiting = [name for name, members in sorted(gangs.items()) if not all(it["spec"].get("nodeName") for it in members)]
+    return gangs[waiting[0]] if len(gangs) > 1 and waiting else []
 
 
 def _current(pods: list[Object], wanted: int) -> list[Object]:
