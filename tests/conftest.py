@@ -41,6 +41,7 @@ LONGEST_FIRST: Sequence[str] = (
 
 OWN_CLUSTERS = (
     "tests/integration/test_closed_cluster.py",
+    "tests/integration/test_native_site.py",
     "tests/integration/test_pages_from_nothing.py",
     "tests/integration/test_real_sign_in.py",
     "tests/integration/test_rollout.py",

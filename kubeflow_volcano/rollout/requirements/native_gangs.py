@@ -28,6 +28,6 @@ def unmet_gangs(
     yield from problems
     if not problems:
         for name in found.unread:
-            progress(f"note: no pod of kube-system shows whether {name} has {GATE} on; checks H1 and H2 try it")
+            progress(f"note: no pod of kube-system shows whether {name} has {GATE} on; checks H1, H2 and H8 try it")
         for line in makers(parts):
             progress(f"note: {line}")
