@@ -26,9 +26,10 @@ from kubeflow_volcano.rehearsal.build.generation import load_generation
 from kubeflow_volcano.rehearsal.build.kept import Tools
 from kubeflow_volcano.rehearsal.build.tools import ensure_tools
 from tests.bench.claims import Judgement, Sample, costs, judge, table
+from tests.bench.contestants import TUNED, contestants
 from tests.bench.crowd import Crowd
 from tests.bench.gang_table import gang_table
-from tests.bench.gangs import RELEASE, TUNED, placements
+from tests.bench.gangs import GENERATION, placements
 from tests.bench.offline import Offline
 from tests.bench.releases import GENERATIONS, Release, prepare
 from tests.bench.rollouts import roll_outs
@@ -36,8 +37,7 @@ from tests.bench.upgrading import upgrades
 from tests.bench.validating import validations
 from tests.places import ROOT, UPSTREAM
 
-_DOCUMENT = ROOT / "docs" / "performance.md"
-_MARKS = {what: (f"<!-- {what}: begin -->\n", f"<!-- {what}: end -->\n") for what in ("measured", "gangs")}
+_DOCUMENTS = {"measured": ROOT / "docs/performance.md", "gangs": ROOT / "docs/gang-scheduling.md"}
 _STAGES = ("render", "plan", "roll-out", "upgrade", "validate", "gangs")
 
 
@@ -46,30 +46,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(Exit.TERMINATED))
     progress = to_stderr()
-    machine = _machine()
+    machine = _machine() | {"rounds": options.repeat, "nodes": options.nodes}
     samples: list[Sample] = []
     gangs: list[Sample] = []
     versions: dict[str, str] = {}
+    stages = options.only or _STAGES
+    of_release = [stage for stage in stages if stage != "gangs"]
     try:
         with tempfile.TemporaryDirectory(prefix="kubeflow-volcano-bench-") as directory:
             for version in options.release or GENERATIONS:
-                stages = [stage for stage in options.only or _STAGES if stage != "gangs" or version == RELEASE]
-                if not stages:
-                    continue
+                if not of_release:
+                    break
                 tools = ensure_tools(load_generation(GENERATIONS[version]), progress=progress)
                 place = Path(directory, version)
                 versions |= {version: GENERATIONS[version]}
-                if of_release := [stage for stage in stages if stage != "gangs"]:
-                    release = prepare(version, options.archives, tools.programs["kustomize"], place)
-                    samples += _measured(release, tools, place, of_release, options=options, progress=progress)
-                if "gangs" in stages:
-                    gangs += placements(
-                        tools,
-                        place / "gangs",
-                        rounds=options.repeat,
-                        progress=progress,
-                        flags=options.gang_flag or TUNED,
-                    )
+                release = prepare(version, options.archives, tools.programs["kustomize"], place)
+                samples += _measured(release, tools, place, of_release, options=options, progress=progress)
+            if "gangs" in stages:
+                versions |= {"gangs": GENERATION}
+                gangs += placements(
+                    Path(directory, "gangs"),
+                    rounds=options.repeat,
+                    progress=progress,
+                    nodes=options.nodes,
+                    flags=options.gang_flag or TUNED,
+                )
     except ProblemsError as error:
         sys.stderr.write(error.describe() + "\n")
         return Exit.INVALID_INPUT
@@ -78,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     judgements = judge([*samples, *gangs])
     texts = {
         "measured": f"{table(judge(samples))}\n{costs(samples)}" if samples else "",
-        "gangs": f"{table(judge(gangs))}\n{gang_table(gangs)}\n{costs(gangs)}" if gangs else "",
+        "gangs": f"{table(judge(gangs))}\n{gang_table(gangs, _titles())}" if gangs else "",
     }
     sys.stdout.write("\n".join(filter(None, texts.values())))
     _write(options.results, machine, versions, [*samples, *gangs], judgements)
@@ -117,6 +118,10 @@ def _measured(
             yield from stages[stage](number)
 
 
+def _titles() -> dict[str, str]:
+    return {name: contestant.title for name, contestant in contestants().items()}
+
+
 def _machine() -> dict[str, object]:
     model = next((line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")), "")
     return {
@@ -151,12 +156,12 @@ def _write(
 
 def _document(what: str, text: str, machine: dict[str, object]) -> None:
     """Put the text in the place of the one before; what was not measured now stays."""
-    begin, end = _MARKS[what]
-    before, _, rest = _DOCUMENT.read_text().partition(begin)
+    begin, end, document = f"<!-- {what}: begin -->\n", f"<!-- {what}: end -->\n", _DOCUMENTS[what]
+    before, _, rest = document.read_text().partition(begin)
     _, _, after = rest.partition(end)
-    load = f"load {machine['load_before']:.1f} before"
-    where = f"{str(machine['begun'])[:10]}, {machine['processors']} processors ({machine['model']}), {load}:"
-    _DOCUMENT.write_text(f"{before}{begin}\n{where}\n\n{text}\n{end}{after}")
+    how = f"load {machine['load_before']:.1f} before, --repeat {machine['rounds']}, --nodes {machine['nodes']}"
+    where = f"{str(machine['begun'])[:10]}, {machine['processors']} processors ({machine['model']}), {how}:"
+    document.write_text(f"{before}{begin}\n{where}\n\n{text}\n{end}{after}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -170,13 +175,15 @@ def _parser() -> argparse.ArgumentParser:
         help="flag of Volcano's scheduler as the contestant tuned, instead of those that are recommended: "
         "--gang-flag=--NAME=VALUE",
     )
-    parser.add_argument("--nodes", type=int, default=Crowd().nodes, help="nodes of stage validate (default: 1000)")
+    parser.add_argument(
+        "--nodes", type=int, default=Crowd().nodes, help="nodes of stages validate and gangs (default: 1000)"
+    )
     parser.add_argument("--pods", type=int, default=Crowd().pods, help="pods of stage validate (default: 10000)")
     parser.add_argument("--repeat", type=int, default=3, help="rounds (default: 3)")
     parser.add_argument("--archives", type=Path, default=UPSTREAM, help="where manifests-RELEASE.tar.gz lie")
     parser.add_argument("--results", type=Path, default=ROOT / "reports/bench.json", help="file for the raw results")
     parser.add_argument(
-        "--document", action="store_true", help="write the tables of what was measured into docs/performance.md, too"
+        "--document", action="store_true", help="write the tables of what was measured into the pages in docs, too"
     )
     return parser
 

@@ -60,8 +60,17 @@ CLAIMS = (
     Claim("validate", "peak memory of judging them, MiB", 300.0, measure="peak_mib"),
     Claim("validate-large", "judging so many --nodes and --pods / a bare listing of the same", 1.15, "listing"),
     Claim("validate-large", "peak memory of judging them, MiB", 1024.0, measure="peak_mib"),
-    Claim("gangs", "gangs of 2 to 1,000 that were ever placed in part", 0.0, measure="partial", subject="volcano"),
-    Claim("gangs", "members placed of gangs with one too many", 0.0, measure="without_room", subject="volcano"),
+    Claim("gangs", "places that the default scheduler left empty", 0.0, measure="left_empty", subject="default"),
+    *(
+        Claim("gangs", f"{title} ({who})", 0.0, measure=measure, subject=subject)
+        for subject, who in (("volcano", "Volcano"), ("kubernetes", "Kubernetes"))
+        for measure, title in (
+            ("partial", "gangs that fit and were ever placed in part"),
+            ("stalled", "gangs that fit and were not placed in two minutes"),
+            ("without_room", "members placed of gangs with one too many"),
+            ("deadlocks", "pairs of gangs of which not both ran, one after the other"),
+        )
+    ),
     Claim(
         "gang of 50",
         "a gang of 50 with volcano_scheduler_flags / the default scheduler",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.places import ROOT
@@ -14,6 +15,8 @@ _OF_CROWDS = (
     "--node-monitor-grace-period=24h",
     "--node-startup-grace-period=24h",
 )
+_PER_SECOND = 2000  # the default scheduler's own 50 per second would be what is measured
+_RATE = (f"--kube-api-qps={_PER_SECOND}", f"--kube-api-burst={_PER_SECOND}")
 _STAGES = ROOT / "kubeflow_volcano" / "rehearsal" / "addons" / "kwok-stages.yaml"
 
 
@@ -95,13 +98,27 @@ def kwok(directory: Path, port: int, *, node: str, lease_seconds: int) -> list[s
     ]
 
 
-def volcano(directory: Path, configuration: str) -> list[str]:
+def scheduler(directory: Path) -> list[str]:
+    """The default scheduler, which may send as much as Volcano's does by default."""
+    return [*credentials(directory, "scheduler"), *_RATE]
+
+
+def second_scheduler(directory: Path, configuration: Mapping[str, object]) -> list[str]:
+    """A kube-scheduler with that configuration, as an administrator; it serves nothing itself."""
+    connection = {"kubeconfig": f"{directory}/admin.kubeconfig", "qps": _PER_SECOND, "burst": _PER_SECOND}
+    path = directory / "second-scheduler.conf"
+    path.write_text(json.dumps({**configuration, "clientConnection": connection}))
+    return [f"--config={path}", *credentials(directory, "admin")]
+
+
+def volcano(directory: Path, configuration: Mapping[str, object]) -> list[str]:
     """Volcano's scheduler with that configuration, as an administrator; it serves nothing itself."""
     path = directory / "volcano-scheduler.conf"
-    path.write_text(configuration)
+    path.write_text(json.dumps(configuration))
     return [
         f"--kubeconfig={directory}/admin.kubeconfig",
         f"--scheduler-conf={path}",
         "--leader-elect=false",
         "--cache-dumper=false",
+        *_RATE,
     ]

@@ -2,53 +2,73 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 from kubeflow_volcano.cluster.objects import Object, conditions
 from kubeflow_volcano.cluster.watch.observer import Change
 
-_JUDGED = re.compile(r"/(\d+) tasks in gang unschedulable")
-
 
 @dataclass
 class GangHistory:
-    """The watch history of a gang of `members`, of which `started` is the time at which it was asked for.
+    """The watch history of a gang of `members` named `name`-NUMBER; `started` is the time at which it was asked for.
 
     Times are those at which the watch told, on the monotonic clock.
     """
 
+    name: str
     members: int
     started: float
     seen: dict[str, float] = field(default_factory=dict)
     """When each member was first told of."""
     bound: dict[str, float] = field(default_factory=dict)
     """When each member was first told of with a node."""
+    refused: dict[str, float] = field(default_factory=dict)
+    """When each member was first said to find no node."""
     waiting: dict[str, float] = field(default_factory=dict)
     """When each member was last said to find no node."""
-    judged: float | None = None
-    """When it was first said of the whole gang that it finds no room."""
+    gone: dict[str, float] = field(default_factory=dict)
+    """When each member was first told of as deleted."""
 
     def take(self, change: Change) -> None:
-        """Take in one piece of news about a pod or a PodGroup."""
-        for obj in change.objects if change.type in {"RESET", "ADDED", "MODIFIED"} else ():
-            if obj["kind"] == "Pod":
-                name = obj["metadata"]["name"]
-                self.seen.setdefault(name, change.at)
-                if obj["spec"].get("nodeName"):
-                    self.bound.setdefault(name, change.at)
-                elif conditions(obj).get("PodScheduled", {}).get("status") == "False":
-                    self.waiting[name] = change.at
-            elif self.judged is None and self._is_about_all(
-                conditions(obj).get("Unschedulable", {}).get("message", "")
-            ):
-                self.judged = change.at
+        """Take in one piece of news about pods, of which those of other gangs do not count."""
+        for obj in change.objects:
+            name = obj["metadata"]["name"]
+            if name.rpartition("-")[0] != self.name:
+                continue
+            self.seen.setdefault(name, change.at)
+            if change.type == "DELETED" or obj["metadata"].get("deletionTimestamp"):
+                self.gone.setdefault(name, change.at)
+            elif obj["spec"].get("nodeName"):
+                self.bound.setdefault(name, change.at)
+            elif conditions(obj).get("PodScheduled", {}).get("status") == "False":
+                self.refused.setdefault(name, change.at)
+                self.waiting[name] = change.at
 
     @property
     def whole(self) -> bool:
         """Whether every member has a node."""
         return len(self.bound) == self.members
+
+    @property
+    def held(self) -> int:
+        """How many members have a node and are not deleted."""
+        return len(self.bound.keys() - self.gone.keys())
+
+    @property
+    def settled(self) -> bool:
+        """Whether every member has a node, is deleted or was said to find none."""
+        return len(self.bound.keys() | self.gone.keys() | self.refused.keys()) == self.members
+
+    @property
+    def latest(self) -> float:
+        """When a member last got a node, was first refused one, or was deleted."""
+        return max((*self.bound.values(), *self.refused.values(), *self.gone.values()), default=self.started)
+
+    @property
+    def judged(self) -> float | None:
+        """Seconds until every member had been said to find no node; None if that never was so."""
+        return max(self.refused.values()) - self.started if len(self.refused) == self.members else None
 
     @property
     def seconds(self) -> float:
@@ -72,7 +92,7 @@ class GangHistory:
         return sum(at < complete for at in self.bound.values())
 
     @property
-    def stall(self) -> float:
+    def pause(self) -> float:
         """The longest time for which the gang stood still with some of its members on nodes."""
         times = sorted(self.bound.values())
         return max((later - at for at, later in pairwise(times)), default=0.0)
@@ -87,7 +107,7 @@ class GangHistory:
     def partial(self) -> bool:
         """Whether it was ever placed in part: never whole, begun before it was complete, or some were left behind.
 
-        Binding takes its time, and how much says something about the machine: see `span` and `stall`.
+        Binding takes its time, and how much says something about the machine: see `span` and `pause`.
         """
         return bool(self.bound) and (not self.whole or self.early > 0 or self.left_behind > 0)
 
@@ -96,24 +116,22 @@ class GangHistory:
         return {
             "members": self.members,
             "bound": len(self.bound),
+            "held": self.held,
+            "whole": self.whole,
+            "judged": self.judged,
             "after_last": self.after_last,
             "span": self.span,
-            "stall": self.stall,
+            "pause": self.pause,
             "early": self.early,
             "left_behind": self.left_behind,
             "partial": self.partial,
         }
 
-    def _is_about_all(self, message: str) -> bool:
-        """Whether a PodGroup's message counts all members: it also tells of a gang that does not exist whole yet."""
-        found = _JUDGED.search(message)
-        return found is not None and int(found[1]) == self.members
-
 
 def brief(obj: Object) -> None:
-    """Take from a pod or PodGroup what the history does not read: a thousand of them come several times."""
-    spec, status = obj.get("spec") or {}, obj.get("status") or {}
-    obj["metadata"] = {key: obj["metadata"][key] for key in ("name", "namespace", "uid") if key in obj["metadata"]}
+    """Take from a pod what the history does not read: a thousand of them come several times."""
+    spec, status, meta = obj.get("spec") or {}, obj.get("status") or {}, obj["metadata"]
+    obj["metadata"] = {key: meta[key] for key in ("name", "namespace", "uid", "deletionTimestamp") if key in meta}
     obj["spec"] = {"nodeName": spec.get("nodeName")}
-    kept = [item for item in status.get("conditions") or () if item["type"] in {"PodScheduled", "Unschedulable"}]
+    kept = [item for item in status.get("conditions") or () if item["type"] == "PodScheduled"]
     obj["status"] = {"conditions": kept}

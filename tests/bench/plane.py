@@ -27,7 +27,7 @@ from kubeflow_volcano.rehearsal.node import pki
 from tests.bench import daemons
 from tests.bench.ours import peak_mib
 
-_START_SECONDS = 90.0
+_START_SECONDS = 300.0
 _QUIET_SHARE, _QUIET_WINDOW_SECONDS, _QUIET_SECONDS = 0.15, 2.0, 60.0
 _TICKS = os.sysconf("SC_CLK_TCK")
 _VOLUMES = 8  # more than any release claims
@@ -41,7 +41,7 @@ class Plane:
     """One control plane below `directory`, made of `programs`; `namespaces` are those of the webhooks' Services.
 
     With `crowded`, nodes and pods may be written that nobody simulates and nobody clears away; `simulated` has KWOK
-    play the kubelet of all of them, without leases. `scheduler_arguments` are the default scheduler's.
+    play the kubelet of all of them, without leases. `arguments` are further ones by program.
     """
 
     programs: Mapping[str, Path]
@@ -49,7 +49,7 @@ class Plane:
     namespaces: Sequence[str]
     crowded: bool = False
     simulated: bool = False
-    scheduler_arguments: Sequence[str] = ()
+    arguments: Mapping[str, Sequence[str]] = field(default_factory=dict)
     _running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     @property
@@ -121,8 +121,7 @@ class Plane:
         self._run("kube-apiserver", [*daemons.api_server(self.directory, etcd, api), *ready], environment)
         cluster = self._reach()
         self._run("kube-controller-manager", daemons.controller_manager(self.directory, crowded=self.crowded))
-        credentials = daemons.credentials(self.directory, "scheduler")
-        self._run("kube-scheduler", [*credentials, *self.scheduler_arguments])
+        self._run("kube-scheduler", daemons.credentials(self.directory, "scheduler"))
         alone = self.crowded and not self.simulated
         lease = 0 if self.simulated else _LEASE_SECONDS
         self._run("kwok", daemons.kwok(self.directory, kwok, node=_NODE if alone else "", lease_seconds=lease))
@@ -132,7 +131,8 @@ class Plane:
         self.settle()
 
     def _run(self, name: str, arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
-        self._spawn(name, [str(self.programs[name]), *arguments], environment or {})
+        more = self.arguments.get(name, ())
+        self._spawn(name, [str(self.programs[name]), *arguments, *more], environment or {})
 
     def _run_webhooks(self) -> None:
         certificate, key = self.directory / "webhooks.crt", self.directory / "webhooks.key"
@@ -144,7 +144,7 @@ class Plane:
         self._spawn("webhooks", [sys.executable, "-m", "tests.bench.webhooks", *arguments], {})
 
     def _spawn(self, name: str, command: Sequence[str], environment: Mapping[str, str]) -> None:
-        with (self.directory / f"{name}.log").open("wb") as log:
+        with (self.directory / f"{name}.log").open("ab") as log:
             self._running[name] = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "KILL", *command],
                 stdin=subprocess.DEVNULL,

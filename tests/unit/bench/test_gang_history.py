@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.cluster.watch.observer import Change, Subject
 from tests.bench.gang_history import GangHistory, brief
 
-PODS, GROUPS = Subject("v1", "Pod"), Subject("scheduling.volcano.sh/v1beta1", "PodGroup")
+PODS = Subject("v1", "Pod")
 
 
-def pod(number: int, node: str = "") -> Object:
-    return {"kind": "Pod", "metadata": {"name": f"member-{number}"}, "spec": {"nodeName": node} if node else {}}
+def pod(number: int, node: str = "", gang: str = "member") -> Object:
+    return {"kind": "Pod", "metadata": {"name": f"{gang}-{number}"}, "spec": {"nodeName": node} if node else {}}
+
+
+def refused(number: int) -> Object:
+    return pod(number) | {"status": {"conditions": [{"type": "PodScheduled", "status": "False"}]}}
+
+
+def tell(found: GangHistory, at: float, obj: Object, kind: Literal["MODIFIED", "DELETED"] = "MODIFIED") -> None:
+    found.take(Change(PODS, kind, (obj,), 100.0 + at))
 
 
 def history(members: int, *news: tuple[float, Object]) -> GangHistory:
-    found = GangHistory(members, 100.0)
+    found = GangHistory("member", members, 100.0)
     for at, obj in news:
-        subject = PODS if obj["kind"] == "Pod" else GROUPS
-        found.take(Change(subject, "MODIFIED", (obj,), 100.0 + at))
+        tell(found, at, obj)
     return found
 
 
@@ -28,7 +37,7 @@ def test_a_gang_that_is_bound_one_after_the_other_without_a_stop_is_whole() -> N
         3, *((0.1, pod(number)) for number in range(3)), *((1 + number, pod(number, "n")) for number in range(3))
     )
     assert found.whole
-    assert (found.seconds, found.span, found.stall, found.early) == (3.0, 2.0, 1.0, 0)
+    assert (found.seconds, found.span, found.pause, found.early) == (3.0, 2.0, 1.0, 0)
     assert found.after_last == pytest.approx(2.9)
     assert not found.partial
 
@@ -39,11 +48,10 @@ def test_a_member_that_has_a_node_before_all_exist_is_a_gang_in_part() -> None:
 
 
 def test_a_gang_of_which_one_is_refused_while_another_has_a_node_was_placed_in_part() -> None:
-    refused = pod(1) | {"status": {"conditions": [{"type": "PodScheduled", "status": "False"}]}}
     begin = ((0.0, pod(0)), (0.0, pod(1)))
-    before = history(2, *begin, (1.0, refused), (2.0, pod(0, "n")), (9.0, pod(1, "n")))
-    assert (before.left_behind, before.partial, before.stall) == (0, False, 7.0)
-    after = history(2, *begin, (2.0, pod(0, "n")), (3.0, refused), (9.0, pod(1, "n")))
+    before = history(2, *begin, (1.0, refused(1)), (2.0, pod(0, "n")), (9.0, pod(1, "n")))
+    assert (before.left_behind, before.partial, before.pause) == (0, False, 7.0)
+    after = history(2, *begin, (2.0, pod(0, "n")), (3.0, refused(1)), (9.0, pod(1, "n")))
     assert (after.left_behind, after.partial) == (1, True)
 
 
@@ -54,14 +62,28 @@ def test_a_gang_that_never_becomes_whole_was_placed_in_part_unless_nobody_was() 
     assert (found.partial, found.whole, found.seconds, found.span) == (False, False, 0.0, 0.0)
 
 
-@pytest.mark.parametrize(("tasks", "judged"), [(2, 102.0), (1, None), (12, None)])
-def test_it_is_judged_when_there_is_no_room_for_the_whole(tasks: int, judged: float | None) -> None:
-    message = f"1/{tasks} tasks in gang unschedulable: pod group is not ready, 2 Pending, 2 minAvailable"
-    group: Object = {"kind": "PodGroup", "metadata": {"name": "gang"}, "spec": {}}
-    group["status"] = {"conditions": [{"type": "Unschedulable", "status": "True", "message": message}]}
-    found = history(2, (2.0, group), (3.0, group))
-    assert found.judged == judged
-    assert found.facts()["bound"] == 0
+def test_it_is_judged_when_every_member_has_been_refused_once() -> None:
+    found = history(2, (1.0, refused(0)))
+    assert (found.judged, found.settled) == (None, False)
+    tell(found, 2.0, refused(1))
+    tell(found, 3.0, refused(0))
+    assert (found.judged, found.settled, found.latest) == (2.0, True, 102.0)
+    assert found.facts()["held"] == 0
+
+
+def test_a_member_that_is_deleted_holds_its_node_no_longer() -> None:
+    found = history(3, *((float(number), pod(number, "n")) for number in range(3)))
+    assert (found.whole, found.held) == (True, 3)
+    evicted = pod(0, "n")
+    evicted["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    tell(found, 4.0, evicted)
+    tell(found, 5.0, pod(1, "n"), "DELETED")
+    assert (found.whole, found.held, found.latest) == (True, 1, 105.0)
+
+
+def test_pods_of_other_gangs_do_not_count() -> None:
+    found = history(1, (1.0, pod(0, "n", gang="member-of-another")), (2.0, pod(0, "n", gang="other")))
+    assert (found.seen, found.held) == ({}, 0)
 
 
 def test_what_is_not_read_is_not_kept() -> None:
