@@ -12,7 +12,7 @@ from functools import cache
 from kubeflow_volcano.catalog.symptoms.read import PLACES, Symptom, matches, symptoms
 
 _MOST_LINES, _MOST_SHOWN, _MOST_ALIKE = 200, 5, 3
-_LEAST_ALIKE, _LEAST_SHARED = 0.35, 2
+_LEAST_ALIKE, _LEAST_SHARED = 0.45, 2
 _GUARDS: Mapping[str, re.Pattern[str]] = {
     place: re.compile(words, re.IGNORECASE)
     for place, words in {
