@@ -39,6 +39,7 @@ from kubeflow_volcano.rollout.requirements.cluster_domain import unmet_domain
 from kubeflow_volcano.rollout.requirements.native_gangs import unmet_gangs
 from kubeflow_volcano.rollout.requirements.placement import unmet_placement
 from kubeflow_volcano.rollout.requirements.pod_security import refused_pods
+from kubeflow_volcano.rollout.requirements.store_probe import probe_stores
 from kubeflow_volcano.rollout.requirements.stores import unmet_stores
 from kubeflow_volcano.rollout.scope import Scope
 from kubeflow_volcano.rollout.settings.ceded import validate_ceded
@@ -221,8 +222,10 @@ def _of_others(settings: Settings) -> Parts:
 def _cluster_problems(
     cluster: Cluster, settings: Settings, scope: Scope, planned: Desired, *, check: bool, progress: Progress
 ) -> Sequence[Problem]:
-    """Problems of the desired objects on this cluster: namespaces, queues, storage, images, permissions."""
+    """Problems of the desired objects on this cluster: namespaces, stores, queues, storage, images, permissions."""
     problems = [*refused_namespaces(cluster, planned.parts, settings)]
+    if not check:
+        problems += probe_stores(settings, {*planned.parts}, progress)
     with collecting(problems):
         if VOLCANO.name in planned.parts:
             validate_queues(cluster, settings.scheduling, planned.parts[VOLCANO.name])

@@ -1,4 +1,4 @@
-"""What a run ends with: the address, the user, and how to read the password."""
+"""What a run ends with: the address, the user, and how to read the password, and where the stores are."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ from urllib.parse import urlsplit
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.access.gateway import INGRESS, NAMESPACE, SERVICE
 from kubeflow_volcano.rollout.account.stored import kept_password, kubectl, reading_command
 from kubeflow_volcano.rollout.people.team_queues import policy_api
 from kubeflow_volcano.rollout.settings.access import GATEWAY, AccessSettings
 from kubeflow_volcano.rollout.settings.people.connectors import public_issuer, redirect_uri
 from kubeflow_volcano.rollout.settings.people.profiles import queue_advice
+from kubeflow_volcano.rollout.settings.pods.stores import PIPELINES
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.text import few
 
 _LOCAL_PORT = 8080
 _SECONDS = 5.0
+_S3, _SEAWEEDFS = 9000, 8333
 _DEFAULTS = {"http": 80, "https": 443}
 
 
@@ -45,9 +47,24 @@ def _lines(cluster: Cluster, settings: Settings, ask: Callable[[str], str]) -> I
     chosen = {part.name for part in settings.components}
     if GATEWAY in chosen:
         yield from _sign_in(cluster, settings, chosen, ask)
+    if PIPELINES in chosen:
+        yield from _stores(cluster, settings)
     by_policy = bool(settings.profiles and policy_api(cluster))
     advice = queue_advice(settings.profiles, settings.volcano.version, settings.existing, by_policy=by_policy)
     yield from (f"queues of teams: {text}" for text in advice)
+
+
+def _stores(cluster: Cluster, settings: Settings) -> Iterator[str]:
+    """Where pipelines keep artifacts, for jobs of users, and who knows the key; an external database is told, too."""
+    place = settings.object_store.place if settings.object_store else ""
+    for name in ("minio-service", "seaweedfs") if not place else ():
+        if live := cluster.get(Ref("v1", "Service", "kubeflow", name)):
+            ports = [item["port"] for item in live["spec"]["ports"]]
+            place = place or f"http://{name}.kubeflow:{_S3 if _S3 in ports else _SEAWEEDFS}"
+    if place:
+        yield f"object store: {place}; its key: Secret mlpipeline-minio-artifact in each profile's namespace"
+    if settings.database:
+        yield f"database: {settings.database.place}; its login: Secret mysql-secret in the namespace kubeflow"
 
 
 def _sign_in(cluster: Cluster, settings: Settings, chosen: Collection[str], ask: Callable[[str], str]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.rollout.account.stores import with_passwords
 from kubeflow_volcano.rollout.plan.findings import Finding, Verdict
-from kubeflow_volcano.rollout.settings.pods.stores import KATIB, PIPELINES
+from kubeflow_volcano.rollout.settings.pods.stores import KATIB, PIPELINES, is_gateway
 from kubeflow_volcano.rollout.settings.settings import Settings
 
 
@@ -34,7 +34,7 @@ def _judge_object_store(settings: Settings) -> Iterator[Finding]:
     if not given:
         return
     found = f"{given.place} has artifacts and logs of pipelines; namespaces of profiles get its key."
-    if any(claim.name == "minio-pvc" for claim in settings.release.components[PIPELINES].claims):
+    if is_gateway(settings.release):
         passed_on = f"{found} MinIO in the cluster keeps nothing and passes requests on to it."
         yield Finding("object-store", title, Verdict.PASS, passed_on)
     else:

@@ -39,7 +39,13 @@ from kubeflow_volcano.rollout.settings.pods.claims import ClaimSettings, validat
 from kubeflow_volcano.rollout.settings.pods.credentials import RegistryLogin, validate_credentials
 from kubeflow_volcano.rollout.settings.pods.placement import PlacementSettings, validate_placement
 from kubeflow_volcano.rollout.settings.pods.proxy import ProxySettings, validate_proxy
-from kubeflow_volcano.rollout.settings.pods.stores import DatabaseSettings, ObjectStoreSettings, Store, validate_stores
+from kubeflow_volcano.rollout.settings.pods.stores import (
+    DatabaseSettings,
+    ObjectStoreSettings,
+    Store,
+    is_gateway,
+    validate_stores,
+)
 from kubeflow_volcano.rollout.settings.storage import StorageSettings, validate_static_volumes
 from kubeflow_volcano.rollout.settings.uninstall import UninstallSettings, uninstall_settings, validate_uninstall
 from kubeflow_volcano.rollout.settings.user import (
@@ -284,7 +290,12 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
         problems += validate_users(settings.users, settings.user, chosen)
         problems += [
             *validate_notebooks(settings.notebooks, chosen),
-            *validate_stores(settings.database, settings.object_store, chosen),
+            *validate_stores(
+                settings.database,
+                settings.object_store,
+                chosen,
+                gateway=is_gateway(release),
+            ),
         ]
         problems += validate_model_registry(settings.user, chosen)
         problems += validate_components("kubeflow_patches", settings.patches, chosen, "patches")

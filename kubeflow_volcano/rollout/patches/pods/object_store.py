@@ -21,7 +21,7 @@ from typing import Any
 import yaml
 
 from kubeflow_volcano import foreign
-from kubeflow_volcano.cluster.objects import Object, named
+from kubeflow_volcano.cluster.objects import Object, named, new_object
 from kubeflow_volcano.rollout.account.sign_in import annotate, encoded
 from kubeflow_volcano.rollout.account.stores import OUTSIDE
 from kubeflow_volcano.rollout.patches.pods.store_parts import needed, restart_on_change, set_variables
@@ -35,6 +35,7 @@ _OF_SEAWEEDFS = frozenset({"seaweedfs", "seaweedfs-service", "ml-pipeline-seawee
 _KINDS = frozenset(
     {"AuthorizationPolicy", "Deployment", "DestinationRule", "NetworkPolicy", "Service", "ServiceAccount"}
 )
+_AUTHORITY = "object-store-authority"
 _CONTROLLER = "kubeflow-pipelines-profile-controller"
 _PROGRAM = "profile_store.py"
 
@@ -60,14 +61,17 @@ def with_object_store(component: str, objects: Iterable[Object], given: ObjectSt
     names = _needed(changed, "ConfigMap", "pipeline-install-config")["data"]
     names["bucketName"] = given.bucket
     if gateway:
-        _make_gateway(_needed(changed, "Deployment", "minio"), given)
+        server = _needed(changed, "Deployment", "minio")
+        _make_gateway(server, given)
+        if given.ca:
+            changed.insert(changed.index(server), _authority(server, given.ca))
         names["defaultPipelineRoot"] = names.get("defaultPipelineRoot") or f"minio://{given.bucket}/v2/artifacts"
         _configure_workflows(changed, {"bucket": given.bucket})
     else:
         _configure_programs(changed, given)
     _set_variables(changed, "ml-pipeline-ui", {"ARGO_ARCHIVE_BUCKETNAME": given.bucket})
     _update_namespaces(changed)
-    plain = f"{given.endpoint} {given.bucket} {given.region} {given.access_key}"
+    plain = f"{given.endpoint} {given.bucket} {given.region} {given.access_key}{given.ca}"
     restart_on_change(changed, _SECRET, _SUM, plain, given.secret_key)
     return tuple(changed)
 
@@ -94,6 +98,17 @@ def _make_gateway(deployment: Object, given: ObjectStoreSettings) -> None:
     container["env"] += [
         {"name": name, "valueFrom": {"secretKeyRef": {"name": _SECRET, "key": key}}} for name, key in keys.items()
     ]
+
+
+def _authority(deployment: Object, ca: str) -> Object:
+    """The ConfigMap with the authority, mounted. MinIO trusts what crypto/x509 does, which reads SSL_CERT_FILE."""
+    found = new_object("v1", "ConfigMap", _AUTHORITY, deployment["metadata"]["namespace"], data={"ca.crt": ca})
+    pod = deployment["spec"]["template"]["spec"]
+    pod["volumes"] = [{"name": _AUTHORITY, "configMap": {"name": _AUTHORITY}}]
+    container = pod["containers"][0]
+    container["volumeMounts"].append({"name": _AUTHORITY, "mountPath": "/etc/kubeflow-volcano", "readOnly": True})
+    container["env"].append({"name": "SSL_CERT_FILE", "value": "/etc/kubeflow-volcano/ca.crt"})
+    return found
 
 
 def _configure_workflows(objects: Iterable[Object], store: Mapping[str, Any]) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
+from kubeflow_volcano.catalog.model import Release
 from kubeflow_volcano.problems import Problem
 
 PIPELINES, KATIB = "pipelines", "katib"
@@ -35,6 +37,7 @@ class DatabaseSettings:
     user: str = ""
     password: str = field(default="", repr=False)
     names: DatabaseNames = field(default_factory=DatabaseNames)
+    ca: str = ""
     moved: bool = False
 
     def __bool__(self) -> bool:
@@ -61,6 +64,8 @@ class ObjectStoreSettings:
     region: str = "us-east-1"
     access_key: str = ""
     secret_key: str = field(default="", repr=False)
+    ca: str = ""
+    """Certificates of the authority that signed the store's, in PEM."""
     moved: bool = False
 
     def __bool__(self) -> bool:
@@ -89,10 +94,39 @@ Store: TypeAlias = DatabaseSettings | ObjectStoreSettings
 """One of the two."""
 
 
+def is_gateway(release: Release) -> bool:
+    """Whether MinIO of this release stays, and passes requests on; from 1.11 on each program asks the store itself."""
+    pipelines = release.components.get(PIPELINES)
+    return any(claim.name == "minio-pvc" for claim in pipelines.claims) if pipelines else False
+
+
 def validate_stores(
-    given: DatabaseSettings, object_store: ObjectStoreSettings, chosen: Collection[str]
+    given: DatabaseSettings, object_store: ObjectStoreSettings, chosen: Collection[str], *, gateway: bool
 ) -> Iterator[Problem]:
-    """Problems of stores that none of these components uses."""
+    """Problems of stores that none of these components uses, or with an authority that these programs do not take."""
+    if given.ca:
+        yield Problem(
+            "kubeflow_database.ca is set.",
+            "a server that admits logins without TLS: Katib and the cache of Pipelines have no setting for it.",
+            "remove ca, and let a network policy, a tunnel or a proxy beside the server protect the connection.",
+        )
+    if object_store.ca and not (gateway and object_store.address[0]):
+        yield Problem(
+            "kubeflow_object_store.ca is set, "
+            + ("and the endpoint is http://." if gateway else "and this release has no setting for it."),
+            "https:// and a release up to 1.10, in which MinIO alone speaks to the store: from 1.11 on launchers in "
+            "the namespaces of profiles do, with the authorities of their images.",
+            "remove ca; from 1.11 on give the store a certificate that those know, or http:// within the network.",
+        )
+    if object_store.ca:
+        try:
+            ssl.create_default_context(cadata=object_store.ca)
+        except ssl.SSLError as error:
+            yield Problem(
+                f"kubeflow_object_store.ca cannot be read: {error.reason or error}.",
+                "certificates in PEM.",
+                "correct it, as in \"{{ lookup('file', 'ca.crt') }}\".",
+            )
     if object_store and PIPELINES not in chosen:
         yield Problem(
             f"kubeflow_object_store is set, and {PIPELINES} is not installed by this inventory.",
