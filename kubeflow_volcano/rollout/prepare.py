@@ -45,6 +45,7 @@ from kubeflow_volcano.rollout.scope import Scope
 from kubeflow_volcano.rollout.settings.ceded import validate_ceded
 from kubeflow_volcano.rollout.settings.kubernetes_range import require_kubernetes
 from kubeflow_volcano.rollout.settings.people.profiles import PROFILES
+from kubeflow_volcano.rollout.settings.pods.stores import is_gateway
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.state.inventory import read_inventory
 from kubeflow_volcano.rollout.state.store import NAMESPACE
@@ -225,7 +226,13 @@ def _cluster_problems(
     """Problems of the desired objects on this cluster: namespaces, stores, queues, storage, images, permissions."""
     problems = [*refused_namespaces(cluster, planned.parts, settings)]
     if not check:
-        problems += probe_stores(settings, {*planned.parts}, progress)
+        problems += probe_stores(
+            settings.database,
+            settings.object_store,
+            {*planned.parts},
+            progress,
+            gateway=is_gateway(settings.release),
+        )
     with collecting(problems):
         if VOLCANO.name in planned.parts:
             validate_queues(cluster, settings.scheduling, planned.parts[VOLCANO.name])

@@ -55,7 +55,7 @@ def _lines(cluster: Cluster, settings: Settings, ask: Callable[[str], str]) -> I
 
 
 def _stores(cluster: Cluster, settings: Settings) -> Iterator[str]:
-    """Where pipelines keep artifacts, for jobs of users, and who knows the key; an external database is told, too."""
+    """Where pipelines keep artifacts, and which Secret has the key; the same of a database outside."""
     place = settings.object_store.place if settings.object_store else ""
     for name in ("minio-service", "seaweedfs") if not place else ():
         if live := cluster.get(Ref("v1", "Service", "kubeflow", name)):

@@ -29,9 +29,7 @@ from kubeflow_volcano.rollout.settings.pods.stores import (
     PIPELINES,
     DatabaseSettings,
     ObjectStoreSettings,
-    is_gateway,
 )
-from kubeflow_volcano.rollout.settings.settings import Settings
 
 _SECONDS = 10.0
 _TEXT = "流水线"
@@ -42,11 +40,18 @@ Send = Callable[[str, str, bytes], tuple[int, bytes]]
 """Method, path and body of a request; status and body of its answer."""
 
 
-def probe_stores(settings: Settings, components: set[str], progress: Progress) -> Iterator[Problem]:
-    """What keeps these components from using the stores that this machine reaches; check mode writes nothing there."""
-    yield from probe_database(settings.database, components, progress)
+def probe_stores(
+    database: DatabaseSettings,
+    object_store: ObjectStoreSettings,
+    components: set[str],
+    progress: Progress,
+    *,
+    gateway: bool,
+) -> Iterator[Problem]:
+    """What keeps these components from using the stores that this machine reaches; writes there for a moment."""
+    yield from probe_database(database, components, progress)
     if PIPELINES in components:
-        yield from probe_object_store(settings.object_store, progress, gateway=is_gateway(settings.release))
+        yield from probe_object_store(object_store, progress, gateway=gateway)
 
 
 def probe_object_store(given: ObjectStoreSettings, progress: Progress, *, gateway: bool) -> Iterator[Problem]:
@@ -140,7 +145,7 @@ def probe_database(given: DatabaseSettings, components: set[str], progress: Prog
             ssl_disabled=True,
         )
     except (mysql.MySQLError, OSError) as error:
-        if error.args[0] in _UNREACHED:
+        if isinstance(error, OSError) or {*error.args[:1]} & _UNREACHED:
             progress(f"note: {given.place} was not tried, as this machine does not reach it: {error}; pods have to")
             return
         yield _refused(given, "the login", error)
@@ -152,8 +157,7 @@ def probe_database(given: DatabaseSettings, components: set[str], progress: Prog
                     yield problem
             except mysql.MySQLError as error:
                 yield _refused(given, f"what {name} needs", error)
-        cursor.execute("SELECT VERSION()")
-        progress(f"database: MySQL {cursor.fetchone()[0]} at {given.place}; tried: {', '.join(names)}")
+        progress(f"database: MySQL {connection.get_server_info()} at {given.place}; tried: {', '.join(names)}")
 
 
 def _try(

@@ -214,3 +214,17 @@ def test_a_cluster_that_answers_no_more_is_no_failure(monkeypatch: pytest.Monkey
     monkeypatch.setattr(cluster, "get", refuse)
     (line,) = way_in(cluster, settings(**NODE_PORT))
     assert re.match("address: .*503 ServiceUnavailable", line)
+
+
+def test_a_run_ends_with_the_stores_that_it_uses() -> None:
+    live = named("Service", "seaweedfs", "kubeflow", spec={"ports": [{"port": 8333}, {"port": 9000}]})
+    given = {"endpoint": "https://s3.example.org", "access_key": "a", "secret_key": "b-secret"}
+    for objects, variables, place in (
+        ((), {}, None),
+        ((live,), {}, "http://seaweedfs.kubeflow:9000;"),
+        ((live,), {"kubeflow_object_store": given}, "https://s3.example.org/mlpipeline;"),
+    ):
+        cluster: Any = Cluster(service(), *objects)
+        lines = [line for line in way_in(cluster, settings(**variables), lambda _: "") if "object store" in line]
+        assert [line.split()[2] for line in lines] == ([place] if place else [])
+        assert "b-secret" not in str(lines)
