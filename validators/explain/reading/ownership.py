@@ -28,7 +28,8 @@ def kinds_named(cluster: Cluster, word: str) -> tuple[Kind, ...]:
         names = {item.kind, f"{item.kind}.{group_of(item.api_version)}", item.plural, item.title}
         if word in {name.lower() for name in names}:
             found.setdefault(item.key, Kind(item.api_version, item.kind, item.plural, foreign))
-    return tuple(found.values())
+    core = tuple(item for item in found.values() if item.api_version == "v1")
+    return core or tuple(found.values())  # `pods` of the core group, and not those of metrics.k8s.io
 
 
 def between(cluster: Cluster, uid: str, pods: Iterable[Object]) -> tuple[set[str], Mapping[str, Unread]]:

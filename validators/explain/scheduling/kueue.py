@@ -34,6 +34,7 @@ KINDS = {
 QUEUE_LABEL = f"{GROUP}/queue-name"
 GATES = frozenset(f"{GROUP}/{name}" for name in ("admission", "topology", "elastic-job"))
 """Scheduling gates that Kueue sets and removes."""
+_FAST_ADMISSION = f"{GROUP}/pod-group-fast-admission"
 POD_GROUP, POD_GROUP_SIZE = f"{GROUP}/pod-group-name", f"{GROUP}/pod-group-total-count"
 """Label and annotation of pods that Kueue admits together."""
 _LOGS = "kubectl -n kueue-system logs deployment/kueue-controller-manager --tail 100"
@@ -81,7 +82,7 @@ def queue_of(situation: Situation) -> str:
 def workloads(situation: Situation) -> list[Object]:
     """The job's Workloads that have not finished, those that Kueue has not admitted first."""
     metas = [pod["metadata"] for pod in situation.pods]
-    above = {item["uid"] for meta in metas for item in meta.get("ownerReferences") or ()}
+    above = {item["uid"] for meta in (situation.obj["metadata"], *metas) for item in meta.get("ownerReferences") or ()}
     owners = {situation.job.uid, *above, *(meta["uid"] for meta in metas)}
     groups = {(meta.get("labels") or {}).get(POD_GROUP) for meta in metas} - {None}
     own = [
@@ -215,6 +216,7 @@ def _incomplete_group(situation: Situation) -> Iterator[Finding]:
         str(name): (meta.get("annotations") or {}).get(POD_GROUP_SIZE, "")
         for meta in metas
         if (name := (meta.get("labels") or {}).get(POD_GROUP))
+        and _FAST_ADMISSION not in (meta.get("annotations") or {})
     }
     for name, size in groups.items():
         members = [

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, conditions
 from kubeflow_volcano.text import did_you_mean, few
 from kubeflow_volcano.validators.core.facts import Fact, Facts
 from kubeflow_volcano.validators.explain.manifest.model import FILES, Flaw, Manifest, flaw
 from kubeflow_volcano.validators.explain.manifest.rules.gangs import is_gang
 from kubeflow_volcano.validators.explain.manifest.templates import shown
+from kubeflow_volcano.validators.explain.placement.dynamic_resources import mapping
 from kubeflow_volcano.validators.explain.scheduling.kueue import (
     CLUSTER_QUEUES,
     GROUP,
@@ -48,16 +49,15 @@ def _of_job(manifest: Manifest) -> str:
     """The LocalQueue in the label that Kueue reads of a job of that kind."""
     if _has_no_integration(manifest):
         return ""
-    template = (manifest.obj.get("spec") or {}).get("jobTemplate") if manifest.kind == "CronJob" else manifest.obj
-    return _label(template if isinstance(template, dict) else {})
+    return _label(mapping(manifest.obj.get("spec")).get("jobTemplate") if manifest.kind == "CronJob" else manifest.obj)
 
 
 def _has_no_integration(manifest: Manifest) -> bool:
     return (manifest.ref.api_version, manifest.kind) in _WITHOUT_INTEGRATION or manifest.kind in _RUNTIMES
 
 
-def _label(obj: Object) -> str:
-    return str(((obj.get("metadata") or {}).get("labels") or {}).get(QUEUE_LABEL) or "")
+def _label(obj: object) -> str:
+    return str(mapping(mapping(mapping(obj).get("metadata")).get("labels")).get(QUEUE_LABEL) or "")
 
 
 def label_unread(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
@@ -149,9 +149,8 @@ def local_queue(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
     live = _found(LOCAL_QUEUES, manifest.space, name, facts)
     brought = any(item["metadata"].get("name") == LOCAL_QUEUES for item in facts.known(FILES))
     if live is None and not brought and not facts.read(KUEUE):
-        spec = manifest.obj.get("spec") or {}
-        policy = spec.get("runPolicy")
-        suspended = bool(spec.get("suspend") or (isinstance(policy, dict) and policy.get("suspend")))
+        spec = mapping(manifest.obj.get("spec"))
+        suspended = bool(spec.get("suspend") or mapping(spec.get("runPolicy")).get("suspend"))
         yield flaw(
             "KueueMissing",
             f"the label {QUEUE_LABEL} names queue {name}, but the API server serves no {GROUP}: "
@@ -183,7 +182,7 @@ def cluster_queue(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
     """
     queue = queue_of(manifest)
     local = _found(LOCAL_QUEUES, manifest.space, queue, facts) if queue else None
-    name = str(((local or {}).get("spec") or {}).get("clusterQueue") or "")
+    name = str(mapping(mapping(local).get("spec")).get("clusterQueue") or "")
     if local is None or not name:
         return
     live = _found(CLUSTER_QUEUES, "", name, facts)
@@ -198,11 +197,11 @@ def cluster_queue(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
     elif _stop(live):
         yield _stopped("ClusterQueue", name, live)
     else:
-        told = [item for item in (live.get("status") or {}).get("conditions") or () if item.get("type") == "Active"]
-        if told and told[0].get("status") == "False":
+        told = conditions(live).get("Active", {})
+        if told.get("status") == "False":
             yield flaw(
                 "ClusterQueueInactive",
-                f'ClusterQueue {name} is inactive and admits nothing: "{str(told[0].get("message")).rstrip(".")}".',
+                f'ClusterQueue {name} is inactive and admits nothing: "{str(told.get("message")).rstrip(".")}".',
                 needed="a ClusterQueue whose condition Active is True.",
                 todo="do what the message says.",
             )
@@ -218,7 +217,7 @@ def _stopped(kind: str, name: str, live: Object) -> Flaw:
 
 
 def _stop(live: Object) -> str:
-    found = str((live.get("spec") or {}).get("stopPolicy") or "None")
+    found = str(mapping(live.get("spec")).get("stopPolicy") or "None")
     return "" if found == "None" else found
 
 

@@ -127,3 +127,15 @@ def test_what_keeps_its_pods_from_a_node_is_found_and_no_operator_is_blamed() ->
     told = explained(job, *pods, without=["training-operator"])
     assert told.state is State.WAITING
     assert reasons(told) == ["NoNodeFitsNever"]
+
+
+def test_a_kind_of_the_core_group_comes_before_others_of_its_name(api: FakeApi) -> None:
+    metrics = {**resource("PodMetrics"), "resource": "pods"}
+    version = {"version": "v1beta1", "resources": [metrics]}
+    items = [{"metadata": {"name": "metrics.k8s.io"}, "versions": [version]}]
+    api.on("GET", "/apis", Answer(body={"kind": "APIGroupDiscoveryList", "items": items}))
+    pods = {"kind": "Pod", "name": "pods", "namespaced": True, "verbs": ["get", "list"]}
+    api.on("GET", "/api/v1", Answer(body={"kind": "APIResourceList", "groupVersion": "v1", "resources": [pods]}))
+    assert [(item.api_version, item.kind, item.resource) for item in kinds_named(api.connect(), "pods")] == [
+        ("v1", "Pod", "pods")
+    ]

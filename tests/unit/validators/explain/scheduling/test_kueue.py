@@ -212,6 +212,9 @@ def test_a_group_of_pods_that_is_not_complete(size: str, expected: str) -> None:
     pods = [member(of, i, spec=gate, metadata=meta) for i in range(2)]
     pods.append(member(of, 2, spec=gate, metadata={**meta, "deletionTimestamp": "2026-01-01T00:00:00Z"}))
     assert expected in reasons(answer(of, local(), whole(), *pods))
+    for pod in pods:
+        pod["metadata"]["annotations"] = {**meta["annotations"], "kueue.x-k8s.io/pod-group-fast-admission": "true"}
+    assert "WorkloadMissing" in reasons(answer(of, local(), whole(), *pods))
 
 
 def test_a_label_that_kueue_does_not_heed() -> None:
@@ -221,6 +224,11 @@ def test_a_label_that_kueue_does_not_heed() -> None:
     assert "QueuedTwice" not in reasons(found)
     known = answer(waiting, local(), whole(), workload(waiting, condition("Admitted", "True")))
     assert "KueueLabelNotRead" not in reasons(known)
+    child = job(suspended=False)
+    child["metadata"]["ownerReferences"] = [{"kind": "TFJob", "name": "above", "uid": "uid-above"}]
+    above = workload(child, condition("Admitted", "True"))
+    above["metadata"]["ownerReferences"] = [{"kind": "TFJob", "name": "above", "uid": "uid-above"}]
+    assert "KueueLabelNotRead" not in reasons(answer(child, local(), whole(), above))
     unread = {WORKLOADS: Unread("Forbidden", "you may not", "grant it.")}
     assert "KueueLabelNotRead" not in reasons(answer(waiting, local(), whole(), unread=unread))
 

@@ -117,3 +117,13 @@ def test_a_runtime_is_in_no_namespace_of_a_queue() -> None:
         spec={"template": {"spec": {"replicatedJobs": jobs}}},
     )
     assert reasons(runtime, offline=True) == []
+
+
+def test_objects_with_other_types_than_the_api_s() -> None:
+    odd = [
+        queued(made("batch/v1", "CronJob", "c", spec={"jobTemplate": {"metadata": "x", "spec": {"template": {}}}})),
+        queued(tfjob()),
+        made(VERSIONS[0], "LocalQueue", "people", spec=["whole"]),
+        made(VERSIONS[0], "ClusterQueue", "whole", namespace="", spec="x", status=None),
+    ]
+    assert set(reasons(*odd, offline=True)) == {"KueueLabelNotRead"}
