@@ -257,7 +257,8 @@ def test_the_whole_is_removed_also_after_kills_and_installed_again_over_its_data
         if live := api.get(ref):
             api.delete(ref, uid=live["metadata"]["uid"])
     data = [f"PersistentVolumeClaim kubeflow/{name}" for name in ("katib-mysql", "minio-pvc", "mysql-pv-claim")]
-    named = [*data, "Profile kubeflow-user-example-com", "Secret kubeflow-volcano/first-user"]
+    secrets = [f"Secret kubeflow-volcano/{name}" for name in ("first-user", "store-passwords")]
+    named = [*data, "Profile kubeflow-user-example-com", *secrets]
     assert "0 kept, 0 failed" in play("uninstall", uninstall_data=named)
     assert ours(api) == set()
     spaces = {item["metadata"]["name"] for item in api.list("v1", "Namespace").items}

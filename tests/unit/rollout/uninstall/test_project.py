@@ -16,6 +16,7 @@ from kubeflow_volcano.rollout.uninstall.project import Project
 
 SPACE = Ref("v1", "Namespace", "", "kubeflow-volcano")
 SECRET = Ref("v1", "Secret", "kubeflow-volcano", "first-user")
+STORES = Ref("v1", "Secret", "kubeflow-volcano", "store-passwords")
 RECORD = Ref("v1", "ConfigMap", "kubeflow-volcano", "rollout-objects")
 
 
@@ -70,11 +71,14 @@ def test_it_goes_last_and_whole() -> None:
     assert api.objects == {}
 
 
-def test_the_password_of_the_first_user_keeps_it_until_it_is_named() -> None:
-    api = Api(MADE, FREE, live(SECRET))
-    assert [item.ref for item in made(api).kept] == [SECRET, SPACE]
-    assert made(api).going == ()
-    assert SECRET in made(api, data=(str(SECRET),)).going
+def test_each_secret_with_passwords_keeps_it_until_it_is_named() -> None:
+    for secret in (SECRET, STORES):
+        api = Api(MADE, FREE, live(secret))
+        assert [item.ref for item in made(api).kept] == [secret, SPACE]
+        assert made(api).going == ()
+        assert secret in made(api, data=(str(secret),)).going
+    both = Api(MADE, FREE, live(SECRET), live(STORES))
+    assert made(both, data=(str(SECRET),)).going == (SECRET,)
 
 
 def test_its_record_stays_while_it_is_needed_but_a_named_secret_goes() -> None:
