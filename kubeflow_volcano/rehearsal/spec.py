@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import asdict, dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from ipaddress import IPv4Network
 from pathlib import Path
 
@@ -14,17 +16,37 @@ from kubeflow_volcano.files import write_file
 from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rehearsal.build.generation import HOME, extras_of
+from kubeflow_volcano.text import counted
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,18}[a-z0-9])?")
+_KIND = re.compile(r"[a-z]([-a-z0-9]{0,28}[a-z0-9])?")
 _MOST_NODES, _MOST_GPUS = 1000, 64
+GPU = "nvidia.com/gpu"
+GPU_NODES, PLATFORM_NODES, REAL_NODES = "gpu", "cpu", "rehearsal"
+"""How names of nodes begin: those with GPUs, the one for Kubeflow's components, the one that is not simulated."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeKind:
+    """`count` simulated nodes, NAME-1 and so on: what each offers beside CPU and memory, and the labels of all."""
+
+    name: str
+    count: int
+    resources: Mapping[str, int] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of its nodes."""
+        return [f"{self.name}-{number}" for number in range(1, self.count + 1)]
 
 
 @dataclass(frozen=True, slots=True)
 class RehearsalSpec:
     """A rehearsal cluster as the user specifies it.
 
-    `gpu_nodes` simulated nodes offer `gpus_per_node` of nvidia.com/gpu each, beside the one real node. `extras` are
-    optional programs and images of the generation.
+    `gpu_nodes` simulated nodes offer `gpus_per_node` of nvidia.com/gpu each, beside the one real node, and `nodes` are
+    those of further kinds. `extras` are optional programs and images of the generation.
     """
 
     name: str = "default"
@@ -32,6 +54,12 @@ class RehearsalSpec:
     gpus_per_node: int = 1
     generation: str = "1.30"
     extras: tuple[str, ...] = ()
+    nodes: tuple[NodeKind, ...] = ()
+
+    @property
+    def kinds(self) -> tuple[NodeKind, ...]:
+        """Every kind of simulated nodes, but that of the node for Kubeflow's components."""
+        return NodeKind(GPU_NODES, self.gpu_nodes, {GPU: self.gpus_per_node}), *self.nodes
 
     def validate(self) -> None:
         """Check every value.
@@ -75,8 +103,30 @@ class RehearsalSpec:
             )
             if not good
         ]
+        problems += _of_kinds(self.nodes)
         if problems:
             raise InvalidInput(problems)
+
+
+def _of_kinds(kinds: tuple[NodeKind, ...]) -> Iterator[Problem]:
+    """What of the kinds of nodes cannot be used; the schema of the variable has the rest."""
+    times = Counter(kind.name for kind in kinds)
+    for name, count in times.items():
+        if count > 1 or not _KIND.fullmatch(name) or name in {GPU_NODES, PLATFORM_NODES, REAL_NODES}:
+            yield Problem(
+                f"{counted(count, 'kind')} of simulated nodes named {name!r}.",
+                f"names of lower-case letters, digits and '-', each once, and none of {GPU_NODES}, {PLATFORM_NODES}, "
+                f"{REAL_NODES}, which the cluster's own nodes have.",
+                "choose another name.",
+            )
+    for kind in kinds:
+        if kind.count > _MOST_NODES or not all("/" in name and amount >= 0 for name, amount in kind.resources.items()):
+            yield Problem(
+                f"{kind.count} simulated nodes {kind.name} with {dict(kind.resources)}.",
+                f"at most {_MOST_NODES}, and resources of a device plugin (DOMAIN/NAME) with a whole number: CPU and "
+                "memory are the same on all.",
+                "correct count and resources.",
+            )
 
 
 def generations() -> tuple[str, ...]:
@@ -173,7 +223,9 @@ class State:
         """Read what `save` wrote; None when there is nothing, or nothing that this version can read."""
         try:
             raw = read_json(path.read_text(encoding="utf-8"))
-            spec = RehearsalSpec(**{**raw["spec"], "extras": tuple(raw["spec"].get("extras", ()))})
+            given = raw["spec"]
+            nodes = tuple(NodeKind(**item) for item in given.get("nodes", ()))
+            spec = RehearsalSpec(**{**given, "extras": tuple(given.get("extras", ())), "nodes": nodes})
             return cls(spec, IPv4Network(raw["subnet"]), raw["fingerprint"], raw["started"])
         except (OSError, ValueError, TypeError, KeyError):
             return None

@@ -15,7 +15,7 @@ from kubeflow_volcano.rehearsal.host.facts import look_at_host
 from kubeflow_volcano.rehearsal.host.packages import missing_packages
 from kubeflow_volcano.rehearsal.host.preflight import check_basics
 from kubeflow_volcano.rehearsal.lifecycle import down, up
-from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
+from kubeflow_volcano.rehearsal.spec import ClusterPaths, NodeKind, RehearsalSpec
 
 
 class ActionModule(Action):
@@ -31,6 +31,7 @@ class ActionModule(Action):
             gpu_nodes=arguments["gpu_nodes"],
             gpus_per_node=arguments["gpus_per_node"],
             extras=tuple(arguments["extras"]),
+            nodes=tuple(NodeKind(**item) for item in arguments["nodes"]),
         )
         if arguments["state"] == "inspected":
             check_basics(look_at_host())

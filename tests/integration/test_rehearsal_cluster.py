@@ -259,15 +259,15 @@ def test_another_number_of_gpus_changes_the_nodes_and_nothing_else() -> None:
     smaller = up(replace(SPEC, gpu_nodes=2, gpus_per_node=3))
 
     assert sorted(smaller.changes) == [
-        "node gpu-1 resized to 3 GPU",
-        "node gpu-2 resized to 3 GPU",
+        "node gpu-1 resized to 3 nvidia.com/gpu",
+        "node gpu-2 resized to 3 nvidia.com/gpu",
         "node gpu-3 deleted",
         "node gpu-4 deleted",
     ]
-    assert [(node.name, node.gpus) for node in read_status(SPEC.name).nodes if node.simulated] == [
-        ("cpu-1", 0),
-        ("gpu-1", 3),
-        ("gpu-2", 3),
+    assert [(node.name, node.devices) for node in read_status(SPEC.name).nodes if node.simulated] == [
+        ("cpu-1", ""),
+        ("gpu-1", "3 nvidia.com/gpu"),
+        ("gpu-2", "3 nvidia.com/gpu"),
     ]
     assert up(replace(SPEC, gpu_nodes=2, gpus_per_node=3)).changes == ()
     assert len(up(SPEC).changes) == 4

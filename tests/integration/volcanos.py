@@ -14,7 +14,7 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rehearsal.lifecycle import down, up
-from kubeflow_volcano.rehearsal.spec import RehearsalSpec
+from kubeflow_volcano.rehearsal.spec import NodeKind, RehearsalSpec
 from kubeflow_volcano.rollout.patches.volcano import CONFIGURATION
 from kubeflow_volcano.rollout.settings.settings import parse
 from tests.integration.breaking import judge, settle
@@ -83,9 +83,9 @@ class Volcano:
 
 
 @contextmanager
-def volcano(generation: str, *extras: str) -> Iterator[Volcano]:
-    """The cluster, as long as the block lasts; it has these extras of the generation."""
-    spec = RehearsalSpec(f"volcano-{uuid.uuid4().hex[:6]}", generation=generation, extras=extras)
+def volcano(generation: str, *extras: str, nodes: tuple[NodeKind, ...] = ()) -> Iterator[Volcano]:
+    """The cluster, as long as the block lasts; it has these extras of the generation, and nodes of further kinds."""
+    spec = RehearsalSpec(f"volcano-{uuid.uuid4().hex[:6]}", generation=generation, extras=extras, nodes=nodes)
     try:
         kubeconfig = up(spec).kubeconfig
         yield Volcano(Cluster.connect(kubeconfig), kubeconfig, generation)

@@ -13,8 +13,9 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.foreign import read_yamls
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
-from kubeflow_volcano.rehearsal.inside.placement import GPU, SIMULATED_LABEL
+from kubeflow_volcano.rehearsal.inside.placement import SIMULATED_LABEL
 from kubeflow_volcano.rehearsal.node.network import POD_RANGE
+from kubeflow_volcano.rehearsal.spec import GPU
 
 _MANAGER = "kubeflow-volcano-rehearsal"
 _ANSWER_SECONDS = 60.0
@@ -85,7 +86,7 @@ def wait_for_placement(cluster: Cluster, *, patience: float, progress: Progress)
     raise ProblemsError(
         Problem(
             "the placement webhook does not answer the API server: it returns pods unchanged.",
-            "a webhook that sends pods that request a GPU to simulated nodes.",
+            "a webhook that sends pods that request a device to simulated nodes.",
             "read `python -m kubeflow_volcano.rehearsal logs placement`.",
         )
     )

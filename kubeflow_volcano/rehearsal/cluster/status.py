@@ -14,7 +14,8 @@ from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.problems import Unreachable
-from kubeflow_volcano.rehearsal.inside.placement import GPU, REASON_ANNOTATION, SIMULATED_LABEL
+from kubeflow_volcano.rehearsal.cluster.simulated_nodes import devices_of
+from kubeflow_volcano.rehearsal.inside.placement import REASON_ANNOTATION, SIMULATED_LABEL
 from kubeflow_volcano.rehearsal.inside.webhook_stub import REGISTER
 from kubeflow_volcano.rehearsal.node.cgroups import NodeCgroup, read_layout
 from kubeflow_volcano.rehearsal.spec import ClusterPaths
@@ -40,7 +41,7 @@ class NodeStatus:
     name: str
     simulated: bool
     ready: bool
-    gpus: int
+    devices: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,7 @@ def _node(node: Object) -> NodeStatus:
         name=meta["name"],
         simulated=SIMULATED_LABEL in meta.get("labels", {}),
         ready=conditions(node).get("Ready", {}).get("status") == "True",
-        gpus=int(node["status"].get("allocatable", {}).get(GPU, 0)),
+        devices=devices_of(node),
     )
 
 
@@ -167,7 +168,7 @@ def render(status: ClusterStatus) -> str:
         lines.append(f"node process {status.pid}, kubeconfig {status.kubeconfig}")
     for head, rows in (
         (("DAEMON", "PID", "RESTARTS", "LAST EXIT"), [_daemon_row(item) for item in status.daemons]),
-        (("NODE", "KIND", "STATE", "GPUS"), [_node_row(item) for item in status.nodes]),
+        (("NODE", "KIND", "STATE", "DEVICES"), [_node_row(item) for item in status.nodes]),
         (("POD", "KIND", "STATE", "NODE", "SIMULATED BECAUSE"), [_pod_row(item) for item in status.pods]),
         (
             ("ANSWERED BY THE STUB, WITHOUT VALIDATION", "WEBHOOKS", "SERVICES"),
@@ -184,7 +185,7 @@ def _daemon_row(daemon: DaemonStatus) -> tuple[str, ...]:
 
 
 def _node_row(node: NodeStatus) -> tuple[str, ...]:
-    return (node.name, _kind(simulated=node.simulated), "Ready" if node.ready else "NotReady", str(node.gpus))
+    return (node.name, _kind(simulated=node.simulated), "Ready" if node.ready else "NotReady", node.devices or "-")
 
 
 def _pod_row(pod: PodStatus) -> tuple[str, ...]:

@@ -4,9 +4,10 @@ The rules, first match wins:
 
 1. a pod that is bound to a simulated node is simulated there; a DaemonSet's pod and one that is bound to the real node
    are left alone;
-2. a pod that requests a GPU is sent to the simulated nodes with GPUs, the only ones that have any;
+2. a pod that requests a device, as an extended resource or by a ResourceClaim, is sent to the simulated nodes for
+   training, the only ones that have any;
 3. a pod all of whose images are in the local store runs for real;
-4. a pod with an image from a known repository is simulated: training workloads on the nodes with GPUs, components of
+4. a pod with an image from a known repository is simulated: training workloads on those nodes, components of
    Kubeflow on the simulated node for them;
 5. any other pod is left alone: it is scheduled to the real node and fails there, as its image cannot be pulled.
 
@@ -21,13 +22,12 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-GPU = "nvidia.com/gpu"
 SIMULATED_LABEL = "rehearsal.kubeflow-volcano.io/simulated"
 REASON_ANNOTATION = "rehearsal.kubeflow-volcano.io/simulated-because"
 SUCCEED_ANNOTATION = "rehearsal.kubeflow-volcano.io/succeed-after"
-GPU_POOL = {"type": "kwok"}
+TRAINING_POOL = {"type": "kwok"}
 PLATFORM_POOL = {"type": "kwok-platform"}
-"""Labels of the two kinds of simulated nodes: those with GPUs, and the one for Kubeflow's components."""
+"""Labels of the simulated nodes for training, with devices, and of the one for Kubeflow's components."""
 TOLERATION = {"key": "kwok.x-k8s.io/node", "operator": "Equal", "value": "fake", "effect": "NoSchedule"}
 
 _DIGEST = re.compile(r"@sha256:[0-9a-f]{64}$")
@@ -80,10 +80,10 @@ def simulation(pod: Mapping[str, Any], rules: Rules) -> Simulation | None:
         return _bound(spec, node) if node != rules.real_node else None
     if "DaemonSet" in {owner.get("kind") for owner in owners}:
         return None
-    if any(_requests_gpu(container) for container in _containers(spec)):
-        return Simulation(f"it requests {GPU}, which only simulated nodes have", GPU_POOL)
+    if device := next(_devices(spec), ""):
+        return Simulation(f"it requests {device}, which only simulated nodes have", TRAINING_POOL)
     if image := _first_of(spec, rules.training, rules.local):
-        return Simulation(_because(image, "training workloads"), GPU_POOL)
+        return Simulation(_because(image, "training workloads"), TRAINING_POOL)
     if image := _first_of(spec, rules.platform, rules.local):
         of_job = any(owner.get("kind") == "Job" and owner.get("apiVersion") == "batch/v1" for owner in owners)
         return Simulation(_because(image, "Kubeflow components"), PLATFORM_POOL, _JOB_SECONDS if of_job else "")
@@ -146,9 +146,16 @@ def _containers(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from spec.get(group) or ()
 
 
-def _requests_gpu(container: Mapping[str, Any]) -> bool:
-    resources = container.get("resources") or {}
-    return any(str((resources.get(kind) or {}).get(GPU, "0")) != "0" for kind in ("limits", "requests"))
+def _devices(spec: Mapping[str, Any]) -> Iterator[str]:
+    """Extended resources of which a pod requests any, and claims; rule: IsExtendedResourceName of pkg/apis/core/v1."""
+    for container in _containers(spec):
+        resources = container.get("resources") or {}
+        for kind in ("limits", "requests"):
+            for name, amount in (resources.get(kind) or {}).items():
+                if "/" in name and "kubernetes.io/" not in name and str(amount) != "0":
+                    yield name
+    if spec.get("resourceClaims"):
+        yield "devices by ResourceClaims"
 
 
 def _unmirrored(name: str) -> Iterator[str]:

@@ -19,7 +19,7 @@ from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rehearsal.__main__ import main
 from kubeflow_volcano.rehearsal.cluster.status import ClusterStatus, DaemonStatus, NodeStatus, PodStatus, render
 from kubeflow_volcano.rehearsal.lock import hold_lock
-from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec, State
+from kubeflow_volcano.rehearsal.spec import ClusterPaths, NodeKind, RehearsalSpec, State
 
 HOLDER = """
 import sys, time
@@ -41,6 +41,26 @@ def test_all_faults_of_a_specification_come_at_once() -> None:
 
     assert len(refusal.value.problems) == 4
     assert "1.30" in refusal.value.problems[3].needed
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        [NodeKind("gpu", 1)],
+        [NodeKind("cpu", 1)],
+        [NodeKind("rehearsal", 1)],
+        [NodeKind("a", 1), NodeKind("a", 2)],
+        [NodeKind("A", 1)],
+        [NodeKind("a", 1001)],
+        [NodeKind("a", 1, {"cpu": 1})],
+        [NodeKind("a", 1, {"example.org/a": -1})],
+    ],
+)
+def test_kinds_of_nodes_that_no_cluster_can_have_are_refused(kinds: list[NodeKind]) -> None:
+    with pytest.raises(InvalidInput) as refusal:
+        RehearsalSpec(nodes=tuple(kinds)).validate()
+
+    assert len(refusal.value.problems) == 1
 
 
 @pytest.mark.parametrize("name", ["a" * 21, "-a", "a-", "../x", "", "A"])
@@ -78,7 +98,8 @@ def test_a_file_is_written_once_and_with_its_mode(tmp_path: Path) -> None:
 
 
 def test_a_state_comes_back_as_it_was_saved(tmp_path: Path) -> None:
-    state = State(RehearsalSpec("x", gpu_nodes=2), IPv4Network("10.213.0.0/30"), "abc", 12.5)
+    nodes = (NodeKind("atlas", 2, {"huawei.com/Ascend910": 8}, {"accelerator-type": "card"}),)
+    state = State(RehearsalSpec("x", gpu_nodes=2, nodes=nodes), IPv4Network("10.213.0.0/30"), "abc", 12.5)
 
     state.save(tmp_path / "state.json")
 
@@ -125,7 +146,7 @@ def test_status_says_which_pods_are_real() -> None:
         4711,
         Path("/x/admin.kubeconfig"),
         daemons=(DaemonStatus("kubelet", 0, 2, "SIGKILL"),),
-        nodes=(NodeStatus("gpu-1", simulated=True, ready=True, gpus=1),),
+        nodes=(NodeStatus("gpu-1", simulated=True, ready=True, devices="1 nvidia.com/gpu"),),
         pods=(
             PodStatus("default", "a", "Running", "gpu-1", simulated=True, because="it requests nvidia.com/gpu"),
             PodStatus("default", "b", "ErrImagePull", "rehearsal-1", simulated=False, because=""),

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.rehearsal.inside.placement import (
-    GPU_POOL,
     PLATFORM_POOL,
     REASON_ANNOTATION,
     SIMULATED_LABEL,
     SUCCEED_ANNOTATION,
     TOLERATION,
+    TRAINING_POOL,
     Rules,
     Simulation,
     full_name,
@@ -35,7 +35,7 @@ from tests.serving import serving
 
 LOCAL = frozenset({"docker.io/library/busybox:1.36", "docker.io/kubeflow/training-operator:v1-04f9f13"})
 RULES = Rules(LOCAL, TRAINING_IMAGES, PLATFORM_IMAGES, "rehearsal-1")
-BECAUSE = Simulation("because", GPU_POOL)
+BECAUSE = Simulation("because", TRAINING_POOL)
 DIGEST = "sha256:" + "a" * 64
 
 
@@ -82,17 +82,23 @@ def test_a_local_image_is_one_also_behind_a_mirror() -> None:
     assert simulation(subject, RULES)
 
 
-def test_a_pod_that_asks_for_a_gpu_is_simulated_even_with_a_local_image() -> None:
+@pytest.mark.parametrize("device", ["nvidia.com/gpu", "huawei.com/Ascend910"])
+def test_a_pod_that_asks_for_a_device_is_simulated_even_with_a_local_image(device: str) -> None:
     subject = pod("busybox:1.36")
-    subject["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": 1}}
+    subject["spec"]["containers"][0]["resources"] = {"limits": {device: 1}}
 
-    assert "nvidia.com/gpu" in reason(subject)
-    assert pool(subject) == GPU_POOL
+    assert device in reason(subject)
+    assert pool(subject) == TRAINING_POOL
 
 
-def test_no_gpu_at_all_is_no_reason() -> None:
+def test_a_pod_that_has_devices_by_claims_is_simulated_even_with_a_local_image() -> None:
+    assert pool(pod("busybox:1.36", resourceClaims=[{"name": "a", "resourceClaimName": "b"}])) == TRAINING_POOL
+
+
+@pytest.mark.parametrize("requests", [{"nvidia.com/gpu": "0"}, {"cpu": "1"}, {"kubernetes.io/batch-cpu": "1"}])
+def test_no_device_at_all_is_no_reason(requests: dict[str, str]) -> None:
     subject = pod("busybox:1.36")
-    subject["spec"]["containers"][0]["resources"] = {"requests": {"nvidia.com/gpu": "0"}, "limits": None}
+    subject["spec"]["containers"][0]["resources"] = {"requests": requests, "limits": None}
 
     assert reason(subject) == ""
 
@@ -114,7 +120,7 @@ def test_no_gpu_at_all_is_no_reason() -> None:
 )
 def test_known_training_images_are_simulated(image: str) -> None:
     assert "training workloads" in reason(pod(image))
-    assert pool(pod(image)) == GPU_POOL
+    assert pool(pod(image)) == TRAINING_POOL
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from kubeflow_volcano.rehearsal.build.generation import load_generation
-from kubeflow_volcano.rehearsal.cluster.simulated_nodes import gpu_node, platform_node
+from kubeflow_volcano.rehearsal.cluster.simulated_nodes import device_node, platform_node
 from kubeflow_volcano.rehearsal.inside import placement
 from kubeflow_volcano.rehearsal.node.cgroups import Layout, NodeCgroup
 from kubeflow_volcano.rehearsal.node.daemons import NODE_PROGRAMS, Parts, node_duty
@@ -27,7 +27,7 @@ from kubeflow_volcano.rehearsal.node.files import (
 )
 from kubeflow_volcano.rehearsal.node.network import SERVICE_RANGE, VethPair
 from kubeflow_volcano.rehearsal.node.node import Node
-from kubeflow_volcano.rehearsal.spec import ClusterPaths
+from kubeflow_volcano.rehearsal.spec import GPU, ClusterPaths, NodeKind
 from tests.places import ROOT
 
 ADDONS = ROOT / "kubeflow_volcano/rehearsal/addons"
@@ -205,20 +205,29 @@ def test_stages_end_a_pod_by_annotation_alone() -> None:
 
 
 def test_a_simulated_node_offers_gpus_and_keeps_other_pods_away() -> None:
-    node = gpu_node(3, 2, "v1.30.2")
+    node = device_node("gpu-3", NodeKind("gpu", 3, {GPU: 2}), "v1.30.2")
 
     assert node["metadata"]["name"] == "gpu-3"
     assert node["metadata"]["labels"]["type"] == "kwok"
     assert node["metadata"]["annotations"]["kwok.x-k8s.io/node"] == "fake"
     assert node["spec"]["taints"] == [{"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}]
-    assert node["status"]["capacity"][placement.GPU] == node["status"]["allocatable"][placement.GPU] == "2"
+    assert node["status"]["capacity"][GPU] == node["status"]["allocatable"][GPU] == "2"
     assert node["status"]["nodeInfo"]["kubeletVersion"] == "v1.30.2-simulated"
+
+
+def test_a_node_is_what_its_kind_describes_and_stays_a_simulated_one() -> None:
+    labels = {"accelerator-type": "module-910b-8", "kubernetes.io/arch": "arm64", "type": "mine"}
+    node = device_node("atlas-1", NodeKind("atlas", 2, {"huawei.com/Ascend910": 8}, labels), "v1.30.2")
+
+    assert node["metadata"]["labels"].items() >= {**labels, **placement.TRAINING_POOL}.items()
+    assert node["status"]["allocatable"].items() >= {"huawei.com/Ascend910": "8", "cpu": "32"}.items()
+    assert node["status"]["nodeInfo"]["architecture"] == "arm64"
 
 
 def test_the_node_of_kubeflow_s_parts_offers_no_gpus_and_is_another_pool() -> None:
     node = platform_node("v1.30.2")
 
-    assert placement.GPU not in node["status"]["allocatable"]
+    assert GPU not in node["status"]["allocatable"]
     assert node["metadata"]["labels"].items() >= placement.PLATFORM_POOL.items()
-    assert node["spec"]["taints"] == gpu_node(1, 1, "v1.30.2")["spec"]["taints"]
-    assert placement.GPU_POOL != placement.PLATFORM_POOL
+    assert node["spec"]["taints"] == device_node("gpu-1", NodeKind("gpu", 1, {GPU: 1}), "v1.30.2")["spec"]["taints"]
+    assert placement.TRAINING_POOL != placement.PLATFORM_POOL
