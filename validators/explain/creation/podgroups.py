@@ -119,6 +119,9 @@ def _is_gang_expected(situation: Situation) -> bool:
     """Whether the controller of the job is configured to create gangs; assumed where its configuration is unknown."""
     if situation.job.family == TRAINER.job_group:
         return trainjobs.has_gang_policy(situation)
+    if situation.job.family not in {TRAINING.job_group, _VOLCANO_JOBS}:
+        specs = (*(pod["spec"] for pod in situation.pods), *(role.template["spec"] for role in situation.job.roles))
+        return any(spec.get("schedulerName") == VOLCANO.scheduler for spec in specs)
     return all(reason not in {"GangOff", "GangOther"} for reason, _ in _wrong_flags(situation)[0])
 
 

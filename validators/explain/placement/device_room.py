@@ -45,6 +45,7 @@ _COLUMNS = "NODE:.spec.nodeName,DRIVER:.spec.driver,DEVICES:.spec.devices[*].nam
 _COMMANDS = (f"kubectl get resourceslices -o custom-columns={_COLUMNS}", "kubectl get resourceclaims -A")
 _MOST_CLAIMS = 5
 _OTHER = "request devices of another class"
+_NOT_KNOWN = "CEL expressions are not evaluated, so how many devices match is not known here"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def device_room(situation: Situation) -> Iterator[Finding]:
     if not facts.read(API) or not pending or any(facts.get(CLASSES, "", name) is None for name in names):
         return
     every, needs = slices(facts), [*_needs(situation)]
-    short = [each for need in needs if (each := _too_few(need, every, situation))]
+    short = [each for need in needs if (each := _too_few(need, every, pending, situation))]
     yield from short
     if not short:
         yield _pending(situation, pending, needs)
@@ -125,13 +126,13 @@ def _numbers(spec: Object) -> Counter[str]:
     return numbers
 
 
-def _too_few(need: _Need, every: Slices, situation: Situation) -> Finding | None:
+def _too_few(need: _Need, every: Slices, pending: Sequence[Object], situation: Situation) -> Finding | None:
     """That the class has too few devices for a pod or for all of them, or none that is free."""
     facts = situation.facts
-    chosen = device_class(facts.get(CLASSES, "", need.name) or {})
-    may = [device for device in every.nodes if chosen.has(device)]
+    known = device_class(facts.get(CLASSES, "", need.name) or {})
+    may = [device for device in every.nodes if known.has(device)]
     ref = ref_of("DeviceClass", "", need.name, facts)
-    of = f" of driver {chosen.driver}" if chosen.driver else ""
+    of = f" of driver {known.driver}" if known.driver else ""
     if not may:
         drivers = sorted({driver for driver, _, _ in every.nodes})
         return _finding(
@@ -169,12 +170,17 @@ def _too_few(need: _Need, every: Slices, situation: Situation) -> Finding | None
         never = all_pods and need.whole > len(may)
         asked = f"the pods' claims request {need.whole}" if all_pods else f"a pod's claims request {need.each}"
         left = f"{len(free)} of {len(may)} are free" if all_pods else f"no node has more than {most} that are free"
+        own = [spec for spec in pending if need.name in classes_of(spec)]
+        chosen = any(by_choice(spec, lambda name: facts.get(CLASSES, "", name)) for spec in own)
+        unknown = f", and that match its CEL expressions: {_NOT_KNOWN}" if chosen else ""
+        wait = "" if never else "wait until the pods that have them end; or "
+        never_matching = "; where no device matches at all, waiting does not help" if chosen else ""
         return _finding(
             "DevicesTooFew" if never else "DevicesInUse",
             (
                 f"{asked} of {ref}; of the devices{of} {left}",
-                f"{need.whole if all_pods else need.each} free devices of the class.",
-                f"{'' if never else 'wait until the pods that have them end; or '}add devices, or request fewer.",
+                f"{counted(need.whole if all_pods else need.each, 'free device')} of the class{unknown}.",
+                f"{wait}add devices, or request fewer{never_matching}.",
             ),
             ref,
             situation,
@@ -229,7 +235,7 @@ def _pending(situation: Situation, pending: Sequence[Object], needs: Sequence[_N
     claims = [claim for name in names if (claim := facts.get(CLAIMS, space, name))]
     chosen = any(by_choice(spec, lambda name: facts.get(CLASSES, "", name)) for spec in pending)
     asked = few([f"{need.each} of class {need.name}" for need in needs]) or "alternatives, or all that match"
-    unknown = ": CEL expressions are not evaluated, so how many devices match is not known here" if chosen else ""
+    unknown = f": {_NOT_KNOWN}" if chosen else ""
     return finding(
         "DeviceClaimsPending",
         f"a scheduler has given the pods' claims no devices yet ({asked} for a pod){unknown}.",

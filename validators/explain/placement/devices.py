@@ -7,23 +7,32 @@ cards.py.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
-from kubeflow_volcano.cluster.objects import Ref, conditions, has_ended
-from kubeflow_volcano.cluster.pods.quantities import pod_requests
+from kubeflow_volcano.cluster.objects import Object, Ref, conditions, has_ended
+from kubeflow_volcano.cluster.pods.quantities import amounts, pod_requests
 from kubeflow_volcano.text import counted, few
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.explain.model import VOLCANO as SCHEDULER
 from kubeflow_volcano.validators.explain.model import Finding, Situation, finding
 from kubeflow_volcano.validators.explain.placement.cards import HAMI, VOLCANO, Card, Maker, Part, fitting
+from kubeflow_volcano.validators.explain.placement.dynamic_resources import by_resource
 from kubeflow_volcano.validators.explain.placement.nodes import nodes_with_pods
 from kubeflow_volcano.validators.explain.placement.obstacles import by_text
 from kubeflow_volcano.validators.explain.scheduling.volcano import plugins
 
-_SWITCH = "VGPUEnable"
+_SWITCH, _NPU_SWITCH = "VGPUEnable", "AscendHAMiVNPUEnable"
+_NPU_REGISTER, _NPU_MEMORY = "hami.io/node-register-Ascend", re.compile(r"huawei\.com/Ascend[^/]+-memory")
+"""How annotations begin with which device plugins register NPUs to share, and their memory as pods request it.
+
+Volcano ignores ResourceMemoryName alone (api/devices/ascend/hami, v1.14.1 to v1.15.1); `huawei.com/npu-core` is a
+resource of nodes, which it counts as any other.
+"""
+_GATE = "the feature gate DRAExtendedResource, which is on by default from Kubernetes 1.36 on"
 _OTHERS = frozenset({None, "", "default-scheduler", SCHEDULER})
 Cards = Mapping[str, tuple[Card, ...] | None]
 """Of each node that registers some; None where that is unreadable."""
@@ -50,19 +59,58 @@ def counted_elsewhere(facts: Facts) -> frozenset[str]:
     return frozenset(got - told)
 
 
+def counted_for(pod: Object, facts: Facts, *, of_volcano: bool) -> frozenset[str]:
+    """What the scheduler of this pod counts by books of its own.
+
+    Volcano compares requests with nodes before any plugin: a resource of a DeviceClass is one that they lack
+    (allocate of pkg/scheduler/actions, v1.15.1).
+    """
+    asked = pod_requests(pod["spec"]).keys()
+    found = set(counted_elsewhere(facts))
+    if not of_volcano:
+        found |= asked & by_resource(facts).keys()
+    if _shares_npus(facts, of_volcano=of_volcano):
+        found |= {name for name in asked if _NPU_MEMORY.fullmatch(name)}
+    return frozenset(found)
+
+
+def names_unoffered(situation: Situation) -> bool:
+    """Whether a pod or pod template requests an extended resource that no node has, as one of a DeviceClass may be."""
+    offered = {name for node in situation.facts.objects.get("nodes", ()) for name in _offered(node)}
+    specs = (*(pod["spec"] for pod in situation.unplaced), *(role.template["spec"] for role in situation.job.roles))
+    asked = (name for spec in specs for name, amount in pod_requests(spec).items() if amount > 0 and "/" in name)
+    return any(name not in offered for name in asked)
+
+
+def _offered(node: Object) -> list[str]:
+    return [name for name, amount in amounts(node.get("status", {}).get("allocatable")).items() if amount]
+
+
 def _shares_cards(facts: Facts) -> bool:
-    """Whether the scheduler places parts of cards; not assumed where its configuration is unknown."""
+    return _is_on(_SWITCH, facts)
+
+
+def _shares_npus(facts: Facts, *, of_volcano: bool) -> bool:
+    """Whether the scheduler gives parts of NPUs as HAMi does."""
+    nodes = facts.objects.get("nodes", ())
+    registers = (key for node in nodes for key in node["metadata"].get("annotations") or ())
+    return _is_on(_NPU_SWITCH, facts) if of_volcano else any(key.startswith(_NPU_REGISTER) for key in registers)
+
+
+def _is_on(switch: str, facts: Facts) -> bool:
+    """Whether the scheduler places parts of devices; not assumed where its configuration is unknown."""
     known = {} if facts.unread.keys() & {"deployments.apps", "configmaps"} else plugins(facts)
     arguments = (item.get("arguments") or {} for item in known.values())
-    return any(key.endswith(_SWITCH) and value is True for item in arguments for key, value in item.items())
+    return any(key.endswith(switch) and value is True for item in arguments for key, value in item.items())
 
 
 def devices(situation: Situation) -> Iterator[Finding]:
     """Cards of which too few have room for what the pods want; or what only the scheduler counts, with its word."""
-    names = counted_elsewhere(situation.facts)
+    facts = situation.facts
+    names = {id(pod): counted_for(pod, facts, of_volcano=_is_of_volcano(pod)) for pod in situation.unplaced}
     # HAMi's webhook gives pods its own scheduler, whatever that is called.
     of_hami = [pod for pod in situation.unplaced if pod["spec"].get("schedulerName") not in _OTHERS]
-    of_volcano = [pod for pod in situation.unplaced if pod["spec"].get("schedulerName") == SCHEDULER]
+    of_volcano = [pod for pod in situation.unplaced if _is_of_volcano(pod)]
     makers = {VOLCANO: of_volcano if _shares_cards(situation.facts) else [], HAMI: of_hami}
     rooms: list[str] = []
     for maker, pods in makers.items():
@@ -76,7 +124,7 @@ def devices(situation: Situation) -> Iterator[Finding]:
                 return
             rooms += by_text(_room(cards, parts))
     waiting = {pod["metadata"]["name"]: pod for pod in situation.unplaced}
-    wanted = sorted({name for pod in waiting.values() for name in pod_requests(pod["spec"]) if name in names})
+    wanted = sorted({name for pod in waiting.values() for name in pod_requests(pod["spec"]) if name in names[id(pod)]})
     if not wanted and not rooms:
         return
     said = [
@@ -85,6 +133,8 @@ def devices(situation: Situation) -> Iterator[Finding]:
         if (text := conditions(pod).get("PodScheduled", {}).get("message"))
     ]
     what = f"{', '.join(wanted)}, which nodes do not report" if wanted else "parts of cards"
+    classes = by_resource(facts)
+    said += [f"{name}: of DeviceClass {classes[name]}, by {_GATE}" for name in wanted if name in classes]
     yield finding(
         "DevicesNotCounted",
         f"the pods request {what}: the scheduler counts them by books of its own, and whether any is free is not known "
@@ -96,6 +146,10 @@ def devices(situation: Situation) -> Iterator[Finding]:
         details=[*said, *rooms],
         blocks=bool(wanted or said),
     )
+
+
+def _is_of_volcano(pod: Object) -> bool:
+    return bool(pod["spec"].get("schedulerName") == SCHEDULER)
 
 
 def _cards(maker: Maker, situation: Situation) -> Cards:

@@ -14,7 +14,7 @@ from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.validators.core.facts import Fact, Facts
-from kubeflow_volcano.validators.reading.devices import CLAIMS, GROUP, SLICES, VERSIONS
+from kubeflow_volcano.validators.reading.devices import CLAIMS, CLASSES, GROUP, SLICES, VERSIONS
 
 TEMPLATES = f"resourceclaimtemplates.{GROUP}"
 EVERY_CLAIM = f"{CLAIMS} of all namespaces"
@@ -25,6 +25,7 @@ API = Fact[str]("API version of devices", lambda _cluster, _facts: "", VERSIONS[
 _OF_DRIVER = re.compile(
     r"""device\.driver\s*==\s*(?P<quote>["'])(?P<driver>[^"'\\]+)(?P=quote)(?P<more>\s*&&.+)?""", re.DOTALL
 )
+_RESOURCE, _PREFIX = "extendedResourceName", "deviceclass.resource.kubernetes.io/"
 Device = tuple[str, str, str]
 """Driver, pool and name."""
 
@@ -149,6 +150,17 @@ def by_choice(spec: Object, known: Callable[[str], Object | None]) -> bool:
         if not device_class(known(class_of(alternatives[0])) or {}).whole:
             return True
     return bool(listed(spec.get("devices"), "constraints"))
+
+
+def by_resource(facts: Facts) -> Mapping[str, str]:
+    """The DeviceClass by each extended resource that pods may request instead of a claim.
+
+    Rules: spec.extendedResourceName and ResourceDeviceClassPrefix of k8s.io/api resource/v1; the feature gate
+    DRAExtendedResource is on by default since Kubernetes 1.36.
+    """
+    names = {str(item["metadata"]["name"]): item for item in facts.objects.get(CLASSES, ())}
+    named = {str(text): name for name, item in names.items() if (text := mapping(item.get("spec")).get(_RESOURCE))}
+    return {f"{_PREFIX}{name}": name for name in names} | named
 
 
 def allocated(claim: Object) -> tuple[Device, ...]:

@@ -11,6 +11,7 @@ from kubeflow_volcano.validators.core.facts import Unread
 from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.explain.model import Situation
 from kubeflow_volcano.validators.explain.placement.device_claims import names_claims
+from kubeflow_volcano.validators.explain.placement.devices import names_unoffered
 from kubeflow_volcano.validators.explain.placement.dynamic_resources import API, EVERY_CLAIM, TEMPLATES
 from kubeflow_volcano.validators.explain.reading.queries import Query, list_objects, newest_served
 from kubeflow_volcano.validators.reading.devices import CLAIMS, CLASSES, SLICES, VERSIONS
@@ -26,9 +27,11 @@ def rules(namespace: str) -> tuple[Rule, ...]:
 def with_devices(cluster: Cluster, situation: Situation) -> Situation:
     """The situation with claims, templates, classes and slices, if a pod or pod template of the job names claims.
 
+    Or if one requests a resource that no node has, as DeviceClasses may have it.
+
     Where claims of all namespaces may not be listed, those of the job's are: which devices others have is unknown.
     """
-    if not names_claims(situation):
+    if not names_claims(situation) and not names_unoffered(situation):
         return situation
     facts, version = situation.facts, newest_served(cluster, VERSIONS, "ResourceClaim")[0]
     objects: dict[str, tuple[Object, ...]] = {}

@@ -8,6 +8,7 @@ import pytest
 
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.validators.explain.model import State
+from tests.samples.facts import instant
 from tests.samples.jobs import explained, group, healthy, member, reasons, tfjob, vcjob
 
 
@@ -168,3 +169,12 @@ def test_a_podgroup_that_nobody_looks_at_is_the_scheduler_s() -> None:
     answer = explained(job, group(job, phase=""))
     assert reasons(answer) == ["SchedulerSilent"]
     assert "60 s" in answer.findings[0].problem.found
+
+
+@pytest.mark.parametrize("scheduler", ["default-scheduler", "volcano"])
+def test_without_volcano_s_crds_a_job_for_another_scheduler_lacks_no_podgroup(scheduler: str) -> None:
+    pod = {"containers": [{"name": "c", "resources": {}}], "schedulerName": scheduler}
+    meta = {"name": "mnist", "namespace": "team-a", "uid": "uid-job", "creationTimestamp": instant(60)}
+    job = {"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": meta, "spec": {"template": {"spec": pod}}}
+    found = reasons(explained(job, served=()))
+    assert ("PodGroupNotServed" in found) == (scheduler == "volcano")

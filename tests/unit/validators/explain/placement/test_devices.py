@@ -50,6 +50,39 @@ def test_the_scheduler_s_configuration_tells_of_them_before_anything_runs() -> N
     assert reasons(explained(job, *around)) == ["NoNodeFitsAbsent"]
 
 
+@pytest.mark.parametrize(
+    ("resource", "switch", "expected"),
+    [
+        ("huawei.com/Ascend910B3-memory", "AscendHAMiVNPUEnable", "DevicesNotCounted"),
+        ("huawei.com/Ascend910B3-memory", "AscendMindClusterVNPUEnable", "NoNodeFitsAbsent"),
+        ("huawei.com/npu-core", "AscendMindClusterVNPUEnable", "NoNodeFitsAbsent"),
+    ],
+)
+def test_of_virtual_npus_nodes_have_cores_and_no_memory(resource: str, switch: str, expected: str) -> None:
+    spec = {"containers": [{"name": "tensorflow", "resources": {"limits": {resource: "1"}}}]}
+    job = tfjob(workers=1, template=spec)
+    around = [group(job, 1, phase="Inqueue"), member(job, spec=spec)]
+    assert reasons(explained(job, *around, configured(SHARED.replace("VGPUEnable", switch)))) == [expected]
+
+
+@pytest.mark.parametrize("resource", ["example.org/gpu", "deviceclass.resource.kubernetes.io/gpu"])
+@pytest.mark.parametrize("scheduler", ["default-scheduler", "volcano"])
+def test_what_a_device_class_has_under_the_name_of_a_resource_is_not_absent(resource: str, scheduler: str) -> None:
+    """Volcano compares requests with nodes alone."""
+    spec = {
+        "containers": [{"name": "tensorflow", "resources": {"limits": {resource: "1"}}}],
+        "schedulerName": scheduler,
+    }
+    job = tfjob(workers=1, template=spec)
+    offers = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}}
+    around = [group(job, 1, phase="Inqueue"), refused(job) | {"spec": spec}]
+    expected = {"default-scheduler": "DevicesNotCounted", "volcano": "NoNodeFitsAbsent"}[scheduler]
+    found = reasons(explained(job, *around, offers | {"spec": {"extendedResourceName": "example.org/gpu"}}))
+    assert expected in found
+    assert len({"DevicesNotCounted", "NoNodeFitsAbsent"}.intersection(found)) == 1
+    assert "NoNodeFitsAbsent" in reasons(explained(job, *around))
+
+
 def test_what_a_device_plugin_no_longer_offers_is_absent_though_a_pod_holds_it() -> None:
     job, other = tfjob(workers=1, template=asking()), tfjob("other", workers=1, template=asking())
     around = [group(job, 1, phase="Inqueue"), refused(job), group(other, 1), member(other, on="a", spec=asking())]
