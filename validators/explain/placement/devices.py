@@ -77,9 +77,18 @@ def counted_for(pod: Object, facts: Facts, *, of_volcano: bool) -> frozenset[str
 def names_unoffered(situation: Situation) -> bool:
     """Whether a pod or pod template requests an extended resource that no node has, as one of a DeviceClass may be."""
     offered = {name for node in situation.facts.objects.get("nodes", ()) for name in _offered(node)}
-    specs = (*(pod["spec"] for pod in situation.unplaced), *(role.template["spec"] for role in situation.job.roles))
-    asked = (name for spec in specs for name, amount in pod_requests(spec).items() if amount > 0 and "/" in name)
+    pods = (*situation.unplaced, *(role.template for role in situation.job.roles))
+    asked = (name for pod in pods if not is_of_volcano(pod, situation) for name in _extended(pod["spec"]))
     return any(name not in offered for name in asked)
+
+
+def is_of_volcano(pod: Object, situation: Situation) -> bool:
+    """Whether the pod, or those of the template, are for Volcano: operators set it in pods of a gang."""
+    return bool(pod["spec"].get("schedulerName", SCHEDULER if situation.group else "") == SCHEDULER)
+
+
+def _extended(spec: Object) -> list[str]:
+    return [name for name, amount in pod_requests(spec).items() if amount > 0 and "/" in name]
 
 
 def _offered(node: Object) -> list[str]:
@@ -107,10 +116,10 @@ def _is_on(switch: str, facts: Facts) -> bool:
 def devices(situation: Situation) -> Iterator[Finding]:
     """Cards of which too few have room for what the pods want; or what only the scheduler counts, with its word."""
     facts = situation.facts
-    names = {id(pod): counted_for(pod, facts, of_volcano=_is_of_volcano(pod)) for pod in situation.unplaced}
+    names = {id(pod): counted_for(pod, facts, of_volcano=is_of_volcano(pod, situation)) for pod in situation.unplaced}
     # HAMi's webhook gives pods its own scheduler, whatever that is called.
     of_hami = [pod for pod in situation.unplaced if pod["spec"].get("schedulerName") not in _OTHERS]
-    of_volcano = [pod for pod in situation.unplaced if _is_of_volcano(pod)]
+    of_volcano = [pod for pod in situation.unplaced if is_of_volcano(pod, situation)]
     makers = {VOLCANO: of_volcano if _shares_cards(situation.facts) else [], HAMI: of_hami}
     rooms: list[str] = []
     for maker, pods in makers.items():
@@ -146,10 +155,6 @@ def devices(situation: Situation) -> Iterator[Finding]:
         details=[*said, *rooms],
         blocks=bool(wanted or said),
     )
-
-
-def _is_of_volcano(pod: Object) -> bool:
-    return bool(pod["spec"].get("schedulerName") == SCHEDULER)
 
 
 def _cards(maker: Maker, situation: Situation) -> Cards:

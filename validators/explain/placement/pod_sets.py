@@ -10,9 +10,9 @@ from decimal import Decimal
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.pods.quantities import total
 from kubeflow_volcano.text import counted
-from kubeflow_volcano.validators.explain.model import VOLCANO, Situation
+from kubeflow_volcano.validators.explain.model import Situation
 from kubeflow_volcano.validators.explain.placement.claims import unbound_claims, volume_terms
-from kubeflow_volcano.validators.explain.placement.devices import counted_for
+from kubeflow_volcano.validators.explain.placement.devices import counted_for, is_of_volcano
 from kubeflow_volcano.validators.explain.placement.dynamic_resources import allocated_terms
 from kubeflow_volcano.validators.explain.placement.filters import ignored_by_volcano, refusals
 from kubeflow_volcano.validators.explain.placement.neighbours import depends_on_order
@@ -78,7 +78,7 @@ def wish_of(pod: Object, situation: Situation) -> Wish:
     # Without a gang, the first pod that mounts a claim has it bound, and others then go wherever its volume is reached.
     unbound = unbound_claims(pod, situation.facts) if situation.group else ()
     wish = Wish.of(pod, volume_terms(pod, situation.facts), unbound)
-    of_volcano = pod["spec"].get("schedulerName", VOLCANO if situation.group else "") == VOLCANO
+    of_volcano = is_of_volcano(pod, situation)
     others = counted_for(pod, situation.facts, of_volcano=of_volcano)
     requests = {name: amount for name, amount in wish.requests.items() if name not in others}
     wish = replace(wish, requests=requests, devices=allocated_terms(pod, situation.facts))

@@ -27,13 +27,18 @@ def rules(namespace: str) -> tuple[Rule, ...]:
 def with_devices(cluster: Cluster, situation: Situation) -> Situation:
     """The situation with claims, templates, classes and slices, if a pod or pod template of the job names claims.
 
-    Or if one requests a resource that no node has, as DeviceClasses may have it.
+    With classes alone if one requests a resource that no node has, which a class may have: where they may not be read,
+    nobody says that one has it.
 
     Where claims of all namespaces may not be listed, those of the job's are: which devices others have is unknown.
     """
-    if not names_claims(situation) and not names_unoffered(situation):
-        return situation
-    facts, version = situation.facts, newest_served(cluster, VERSIONS, "ResourceClaim")[0]
+    facts = situation.facts
+    if not names_claims(situation):
+        version = newest_served(cluster, VERSIONS, "DeviceClass")[0] if names_unoffered(situation) else ""
+        classes = list_objects(cluster, Query(CLASSES, version=version)) if version else ()
+        found = () if isinstance(classes, Unread) else classes
+        return replace(situation, facts=replace(facts, objects={**facts.objects, CLASSES: found}))
+    version = newest_served(cluster, VERSIONS, "ResourceClaim")[0]
     objects: dict[str, tuple[Object, ...]] = {}
     unread: dict[str, Unread] = {}
     if version:
