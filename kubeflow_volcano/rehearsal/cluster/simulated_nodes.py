@@ -132,7 +132,7 @@ def _change(cluster: Cluster, node: Object, labels: Mapping[str, Any], resources
 
 
 def _changes(wanted: Mapping[str, str], live: Mapping[str, str], former: Iterable[str]) -> dict[str, str | None]:
-    """What a merge patch changes; what nobody described is somebody else's."""
+    """What a merge patch changes; labels and resources that no kind described are of other programs."""
     gone = {key: None for key in former if key not in wanted and key in live}
     return gone | {key: value for key, value in wanted.items() if live.get(key) != value}
 

@@ -27,8 +27,8 @@ def rules(namespace: str) -> tuple[Rule, ...]:
 def with_devices(cluster: Cluster, situation: Situation) -> Situation:
     """The situation with claims, templates, classes and slices, if a pod or pod template of the job names claims.
 
-    With classes alone if one requests a resource that no node has, which a class may have: where they may not be read,
-    nobody says that one has it.
+    With classes alone if one requests a resource that no node has, which a class may have: where classes may not be
+    read, nothing is said of them.
 
     Where claims of all namespaces may not be listed, those of the job's are: which devices others have is unknown.
     """
