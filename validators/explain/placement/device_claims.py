@@ -162,8 +162,9 @@ def _unusable(claim: Object, pod: Object) -> Iterator[Finding]:
 
 def _not_made(item: Entry, pod: Object, situation: Situation) -> Finding | None:
     """That nothing makes the claim of an existing pod from its template."""
-    # The claims of a group are made for that.
-    if "uid" not in pod["metadata"] or "schedulingGroup" in pod["spec"]:
+    # The claims of a group are made for that. A pod that a dry run returned has a UID, too.
+    exists = any(pod["metadata"].get("uid") == each["metadata"]["uid"] for each in situation.unplaced)
+    if not exists or "schedulingGroup" in pod["spec"]:
         return None
     ref = Ref.of(pod)
     events = [each.message for each in situation.events if each.ref == ref and each.reason == _FAILED]

@@ -161,6 +161,14 @@ def test_a_claim_that_nothing_makes() -> None:
     assert "exceeded quota" in found.problem.found
 
 
+def test_no_claim_is_missed_for_a_pod_that_only_a_dry_run_made() -> None:
+    job = tfjob(workers=1, template=BY_TEMPLATE)
+    made = {"name": "kfv-dry-run", "uid": "of-a-dry-run", "creationTimestamp": instant(60)}
+    job["spec"]["tfReplicaSpecs"]["Worker"]["template"]["metadata"] = made
+    around = [template(), gpu_class(IS_GPU), devices_of("n1", 8), *NEW]
+    assert "DeviceClaimNotMade" not in reasons(explained(job, group(job, 1, phase="Inqueue"), *around))
+
+
 @pytest.mark.parametrize(
     ("around", "expected"),
     [
