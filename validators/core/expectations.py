@@ -81,7 +81,7 @@ class Expectations:
 
     @property
     def has_volcano(self) -> bool:
-        """Whether Volcano is a chosen component, for its queues and gangs, whoever makes the gangs that are proved."""
+        """Whether Volcano is chosen for its queues and gangs, whichever scheduler makes the proved gangs."""
         return gangs.VOLCANO.name in self.components
 
     @property

@@ -38,8 +38,8 @@ def native_gang(situation: Situation) -> Iterator[Finding]:
     if since := group["metadata"].get("deletionTimestamp"):
         yield finding(
             "BeingDeleted",
-            f"{ref} is being deleted since {since}: kube-scheduler still places its pods, and it goes with the last of "
-            "them; pods that come after that wait for a PodGroup of its name.",
+            f"{ref} is being deleted since {since}: kube-scheduler still places its pods, and it goes after the last "
+            "of them; pods that come after that wait for a PodGroup of its name.",
             needed="a PodGroup that stays as long as the job.",
             todo="create it again once it is gone, with an ownerReference to the job instead of deleting it by hand.",
             objects=[ref],
