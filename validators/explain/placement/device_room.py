@@ -44,6 +44,8 @@ from kubeflow_volcano.validators.reading.devices import CLAIMS, CLASSES
 _COLUMNS = "NODE:.spec.nodeName,DRIVER:.spec.driver,DEVICES:.spec.devices[*].name"
 _COMMANDS = (f"kubectl get resourceslices -o custom-columns={_COLUMNS}", "kubectl get resourceclaims -A")
 _MOST_CLAIMS = 5
+_BEING_ALLOCATED = "is in the process of being allocated"
+"""PreFilter of dynamicresources, of a claim that the same session has promised to another pod; seen with 1.15.1."""
 _OTHER = "request devices of another class"
 _NOT_KNOWN = "CEL expressions are not evaluated, so how many devices match is not known here"
 
@@ -236,6 +238,17 @@ def _pending(situation: Situation, pending: Sequence[Object], needs: Sequence[_N
     chosen = any(by_choice(spec, lambda name: facts.get(CLASSES, "", name)) for spec in pending)
     asked = few([f"{need.each} of class {need.name}" for need in needs]) or "alternatives, or all that match"
     unknown = f": {_NOT_KNOWN}" if chosen else ""
+    if situation.group and any(_BEING_ALLOCATED in text for text in said):
+        return finding(
+            "DeviceClaimShared",
+            "pods of the gang share a claim that has no devices yet: Volcano gives it devices only when it binds the "
+            "gang, and refuses the second pod until then.",
+            needed="a claim for each pod, or one that has its devices before the gang starts.",
+            todo="name a template (resourceClaimTemplateName) instead of the claim, or lower minAvailable to 1.",
+            objects=[Ref.of(claim) for claim in claims[:_MOST_CLAIMS]],
+            commands=_COMMANDS,
+            details=said,
+        )
     return finding(
         "DeviceClaimsPending",
         f"a scheduler has given the pods' claims no devices yet ({asked} for a pod){unknown}.",

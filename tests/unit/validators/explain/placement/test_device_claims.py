@@ -239,6 +239,12 @@ def test_pending_and_allocated_claims_are_shown_with_the_scheduler_s_word() -> N
     assert [line.partition(": ")[2].partition(":")[0] for line in told.details[1:]] == ["allocated", "pending"]
 
 
+def test_a_gang_that_shares_a_claim_without_devices_waits_for_itself() -> None:
+    said = "plugin DynamicResources pre-predicates failed resource claim a/shared is in the process of being allocated"
+    around = [claim(), gpu_class(IS_GPU), devices_of("n1", 8)]
+    assert reasons(answer(BY_NAME, *around, pods=2, said=said)) == ["DeviceClaimShared"]
+
+
 def test_pods_go_where_the_devices_of_their_claim_are() -> None:
     around = [claim(has=[("n1", "gpu-0")], on="n1"), gpu_class(IS_GPU), devices_of("n1", 1)]
     assert reasons(answer(BY_NAME, *around)) == ["Unexplained"]
