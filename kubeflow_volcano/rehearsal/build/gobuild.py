@@ -82,19 +82,20 @@ class Workshop:
         return copied
 
     def build(self, tool: Tool, target: Path, beat: Beat) -> None:
-        """Compile and link the programs of `tool` into the new directory `target`, all in one command."""
+        """Compile and link the programs of `tool` into the new directory `target`, as many as can be in one command."""
         target.mkdir()
         stamps = [part for name, value in sorted(tool.stamps.items()) for part in ("-X", f"{name}={value}")]
         ldflags = " ".join(["-s", "-w", *tool.ldflags, *stamps])
-        packages = sorted(tool.programs.values())
-        flags = [*FLAGS, *(_VENDORED if tool.completed else ()), *_tags(tool)]
-        arguments = ["build", "-v", *flags, f"-ldflags={ldflags}", "-o", f"{target}/", *packages]
+        flags = [*FLAGS, *(_VENDORED if tool.completed else ()), *_tags(tool), f"-ldflags={ldflags}"]
         work = target.with_name("work")  # not /tmp: that may be small, and nothing removes what a killed build leaves
         work.mkdir()
-        self._run(tool, arguments, self.logs / f"{tool.name}.log", beat, GOTMPDIR=str(work))
+        for number, programs in enumerate(_rounds(tool), 1):
+            log = self.logs / (f"{tool.name}.log" if number == 1 else f"{tool.name}.{number}.log")
+            packages = sorted(tool.programs[program] for program in programs.values())
+            self._run(tool, ["build", "-v", *flags, "-o", f"{target}/", *packages], log, beat, GOTMPDIR=str(work))
+            for name, program in programs.items():
+                (target / name).rename(target / program)
         shutil.rmtree(work)
-        for program, package in tool.programs.items():
-            (target / _name_by_go(tool, package)).rename(target / program)
 
     def copy_sources(self, tool: Tool, target: Path) -> None:
         """Copy the sources that `tool` keeps of its modules to `target`/<module>/<path>; the copies are writable."""
@@ -173,6 +174,17 @@ def _failure(tool: Tool, verb: str, log: Path, code: int) -> Problem:
 
 def _tags(tool: Tool) -> list[str]:
     return [f"-tags={','.join(sorted(tool.tags))}"]
+
+
+def _rounds(tool: Tool) -> list[dict[str, str]]:
+    """Programs by the names that Go gives them, split so that no command writes two of one name."""
+    rounds: list[dict[str, str]] = []
+    for program, package in tool.programs.items():
+        name = _name_by_go(tool, package)
+        if all(name in earlier for earlier in rounds):
+            rounds.append({})
+        next(earlier for earlier in rounds if name not in earlier)[name] = program
+    return rounds
 
 
 def _name_by_go(tool: Tool, package: str) -> str:

@@ -48,6 +48,19 @@ def test_programs_links_and_stamps_are_there_and_the_progress_counts(make_genera
     assert not list((tmp_path / "cache").glob(".*"))
 
 
+def test_programs_of_packages_with_one_last_name_are_all_built(make_generation: Make, tmp_path: Path) -> None:
+    generation = make_generation(one=HELLO)
+    (tool,) = generation.tools
+    programs = {"one": ".", "two": "./two/v1beta1", "three": "./three/v1beta1", "four": "./four/v2"}
+    for name, package in programs.items():
+        (tool.directory / package).mkdir(parents=True, exist_ok=True)
+        (tool.directory / package / "main.go").write_text(HELLO.replace("unset", name))
+    tool = dataclasses.replace(tool, programs=programs, links={}, stamps={})
+    tools = ensure_tools(dataclasses.replace(generation, tools=(tool,)), tmp_path / "cache")
+    said = {name: subprocess.run([tools.programs[name]], capture_output=True, check=True).stderr for name in programs}
+    assert said == {name: name.encode() for name in programs}
+
+
 def test_the_users_go_settings_do_not_reach_the_build(
     make_generation: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
