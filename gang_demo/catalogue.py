@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import ModuleType
 
+from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.gang_demo.play.stand import Case
 from kubeflow_volcano.gang_demo.scenarios import (
@@ -41,19 +42,28 @@ CASES: tuple[Case, ...] = tuple(case for module in _MODULES for case in module.C
 NAMES: tuple[str, ...] = tuple(dict.fromkeys(case.scenario for case in CASES))
 
 
-def select_cases(names: Sequence[str]) -> tuple[Case, ...]:
-    """The cases of these scenarios; of all without names.
+def select_cases(names: Sequence[str], scheduler: str = VOLCANO.name) -> tuple[Case, ...]:
+    """The cases of these scenarios that can be played with that gang scheduler; of all without names.
 
     Raises:
-        InvalidInput: a scenario does not exist.
+        InvalidInput: a scenario does not exist, or needs another gang scheduler.
     """
+    able = tuple(case for case in CASES if scheduler in case.schedulers)
     if unknown := [name for name in names if name not in NAMES]:
         raise InvalidInput.problem(
             f"unknown {'scenario' if len(unknown) == 1 else 'scenarios'} {', '.join(unknown)}.",
             f"some of {', '.join(NAMES)}.",
             "correct the name, or name none to play all.",
         )
-    return tuple(case for case in CASES if not names or case.scenario in names)
+    there = tuple(dict.fromkeys(case.scenario for case in able))
+    if unable := [name for name in names if name not in there]:
+        raise InvalidInput.problem(
+            f"gang_scheduling_scheduler is {scheduler}, which has no part for {', '.join(unable)}: they show queues, "
+            "plugins or jobs of Volcano's own.",
+            f"with {scheduler}, some of {', '.join(there)}.",
+            f"choose among these, or set gang_scheduling_scheduler: {VOLCANO.name}.",
+        )
+    return tuple(case for case in able if not names or case.scenario in names)
 
 
 def require_kinds(cluster: Cluster, cases: Sequence[Case]) -> None:

@@ -15,8 +15,6 @@ LONGEST_IN_PART = 5.0
 Volcano decides on all of them at once and then sends one binding after the other.
 """
 
-_SCHEDULER = "volcano"
-
 
 @dataclass(frozen=True)
 class Gang:
@@ -49,9 +47,9 @@ class Gang:
         return self.is_placed(self.size)
 
     def is_withheld(self) -> bool:
-        """Whether Volcano has judged the group and no pod has a node.
+        """Whether its scheduler has judged the group and no pod has a node.
 
-        A group that is not admitted may have no pods; of an admitted one Volcano must have judged each pod.
+        A group that Volcano has not admitted may have no pods; of any other each pod must have been judged.
         """
         group = self.group
         if group is None or group.minimum != self.minimum or not group.judged or self.history.placed(self.job):
@@ -65,7 +63,7 @@ class Gang:
             return f"{bound} of {self.size} pods of {self.job} got a node where {most} may have one"
         if (group := self.group) and group.minimum != self.minimum:
             return f"the PodGroup of {self.job} has minMember {group.minimum} instead of {self.minimum}"
-        if others := _schedulers(members) - {_SCHEDULER}:
+        if others := _schedulers(members) - {self.history.gang.scheduler}:
             return f"pods of {self.job} have the scheduler {', '.join(sorted(others))}"
         if (seconds := self.history.in_part(self.job, self.minimum)) > LONGEST_IN_PART:
             return f"{self.job} held nodes with fewer than {self.minimum} pods for {seconds:.1f} s"

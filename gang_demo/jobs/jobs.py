@@ -14,6 +14,13 @@ IMAGE = "ghcr.io/kubeflow/training-v1/tf-dist-mnist-test:latest"
 SUCCEED_AFTER = "rehearsal.kubeflow-volcano.io/succeed-after"
 """Annotation of a simulated pod: how long it runs before it succeeds ("5s"). Without it, it never ends."""
 
+VCJOB = ("batch.volcano.sh/v1alpha1", "Job")
+"""The apiVersion and kind of Volcano's own jobs."""
+TASK = "volcano.sh/task-spec"
+"""Label of a pod: the task of its job of Volcano."""
+RESTART: Mapping[str, str] = {"event": "PodEvicted", "action": "RestartJob"}
+"""Policy of such a job: when a pod is deleted before it ended, all others are deleted and all restart together."""
+
 KINDS: Mapping[str, tuple[str, str]] = {
     "TFJob": ("tfReplicaSpecs", "tensorflow"),
     "PyTorchJob": ("pytorchReplicaSpecs", "pytorch"),

@@ -7,17 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.gang_demo.jobs.jobs import SUCCEED_AFTER, replicas
+from kubeflow_volcano.gang_demo.jobs.jobs import SUCCEED_AFTER, TASK, VCJOB, replicas
 from kubeflow_volcano.gang_demo.play.history import History
 from kubeflow_volcano.gang_demo.play.stand import Stand
 
-JOB = ("batch.volcano.sh/v1alpha1", "Job")
 QUEUE = ("scheduling.volcano.sh/v1beta1", "Queue")
-TASK = "volcano.sh/task-spec"
-"""Label of a pod: the task of its job."""
-
-RESTART: Mapping[str, str] = {"event": "PodEvicted", "action": "RestartJob"}
-"""Policy of a job: when a pod is deleted before it ended, all others are deleted and all restart together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +40,8 @@ def vcjob(
     """
     all_pods = sum(task.count for task in tasks)
     return {
-        "apiVersion": JOB[0],
-        "kind": JOB[1],
+        "apiVersion": VCJOB[0],
+        "kind": VCJOB[1],
         "metadata": {"name": name, "namespace": namespace},
         "spec": {
             "schedulerName": scheduler,

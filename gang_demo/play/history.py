@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from kubeflow_volcano.catalog.gangs import VOLCANO, GangScheduler
 from kubeflow_volcano.cluster.metadata import SIMULATED_POD
 from kubeflow_volcano.cluster.objects import Object, conditions
 from kubeflow_volcano.cluster.watch.observer import Change, Subject
@@ -45,6 +46,7 @@ class History(Recorder):
     holdings: list[Holding] = field(default_factory=list)
     known_until: float = 0.0
     listed: set[Subject] = field(default_factory=set)
+    gang: GangScheduler = VOLCANO
     _broken: str = ""
     _evicted: set[str] = field(default_factory=set)
     _nominated: set[str] = field(default_factory=set)
@@ -217,7 +219,7 @@ class History(Recorder):
             named = f"PodGroup {short(group.name)}: " if len(self.present_groups) > 1 else "PodGroup "
             rows.append(f"{named}{group.phase or 'without phase'}, MINMEMBER {group.minimum}")
             # Volcano does not clear the conditions of a group that had to wait.
-            rows += [f"  {reasons}"] if reasons and group.phase != "Running" else []
+            rows += [f"  {reasons}"] if reasons and group.phase != self.gang.placed else []
         return tuple(rows) or ("no PodGroup",)
 
     def picture(self) -> str:
@@ -237,8 +239,9 @@ def status(member: Member) -> str:
 
 
 def has_succeeded(states: Sequence[Object]) -> bool:
-    """Whether the last state of a Kubeflow job has the condition Succeeded."""
-    return bool(states) and conditions(states[-1]).get("Succeeded", {}).get("status") == "True"
+    """Whether the last state of a Kubeflow job has the condition Succeeded, or that of a Job Complete."""
+    last = conditions(states[-1]) if states else {}
+    return any(last.get(name, {}).get("status") == "True" for name in ("Succeeded", "Complete"))
 
 
 def _job(member: Member) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 
+from kubeflow_volcano.catalog.gangs import VOLCANO, GangScheduler
 from kubeflow_volcano.catalog.images.names import version_tag
 from kubeflow_volcano.catalog.operator import DEPLOYMENT, version_of_image
 from kubeflow_volcano.cluster.api.client import Cluster
@@ -37,13 +38,17 @@ _PROGRAMS: Mapping[str, tuple[Ref, ...]] = {
 
 
 def play_all(
-    cluster: Cluster, cases: Iterable[Case], prepare: Callable[[Case], object], progress: Progress
+    cluster: Cluster,
+    cases: Iterable[Case],
+    prepare: Callable[[Case], object],
+    progress: Progress,
+    gang: GangScheduler = VOLCANO,
 ) -> list[Outcome]:
     """Play cases one after the other, each in namespaces of its own, and remove everything.
 
-    `prepare` gives the cluster the nodes of a case. An inconclusive case is played once more. The next case begins
-    while the empty namespaces of the last one are deleted, which takes 5 s, but not before its queues and priority
-    classes are deleted, as they affect other cases.
+    `gang` is the scheduler of their gangs. `prepare` gives the cluster the nodes of a case. An inconclusive case is
+    played once more. The next case begins while the empty namespaces of the last one are deleted, which takes 5 s, but
+    not before its queues and priority classes are deleted, as they affect other cases.
 
     Raises:
         ProblemsError: the cluster lacks the nodes of a case, or would not delete its namespaces.
@@ -52,24 +57,24 @@ def play_all(
         ends: list[Future[Outcome]] = []
         for case in cases:
             prepare(case)
-            session, outcome = _played(cluster, case, progress)
+            session, outcome = _played(cluster, case, progress, gang)
             if not outcome.judged and not session.close().left:
                 progress(f"{case.title}: {outcome.verdict}; playing it once more")
-                session, outcome = _played(cluster, case, progress)
+                session, outcome = _played(cluster, case, progress, gang)
             ends.append(pool.submit(_ended, session, outcome))
             if any((item.ref.api_version, item.ref.kind) in SHARED for item in session.tracked):
                 wait(ends[-1:])
         return [item.result() for item in ends]
 
 
-def _played(cluster: Cluster, case: Case, progress: Progress) -> tuple[Session, Outcome]:
+def _played(cluster: Cluster, case: Case, progress: Progress, gang: GangScheduler) -> tuple[Session, Outcome]:
     """Play one case until none of its pods is left; returns the session, which is still open."""
     _require_nodes(cluster, case)
     session = Session(cluster, progress)
     _require_that_namespaces_go(session)
     try:
         session.sweep(SHARED)
-        outcome = play(case.run, Stand(cluster, case, session, Deadline(case.seconds), progress))
+        outcome = play(case.run, Stand(cluster, case, session, Deadline(case.seconds), progress, gang=gang))
         _empty(session)
     except BaseException:
         session.close()

@@ -8,15 +8,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from kubeflow_volcano.catalog.gangs import KUBERNETES, VOLCANO, GangScheduler
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.watch.observer import Observer, Subject
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.experiment.session import ProbeRefused, Session
-from kubeflow_volcano.experiment.stage import PODGROUP
+from kubeflow_volcano.gang_demo.jobs.native import as_native
 from kubeflow_volcano.gang_demo.model import Nodes, Outcome, Title
 from kubeflow_volcano.gang_demo.play.history import History, short
 from kubeflow_volcano.progress import Progress
+
+NO_GANG = "none"
+"""The wiring of a control whose training jobs are no gangs."""
+BY_KUBERNETES = frozenset({VOLCANO.name, KUBERNETES.name})
+"""The schedulers of cases that need nothing but gangs, and priorities."""
 
 _TICK = 0.1
 _ACCOUNT_SECONDS = 24.0
@@ -26,7 +32,10 @@ _HEADS = ("POD", "STATUS", "NODE")
 
 @dataclass(frozen=True)
 class Stand:
-    """One case while it runs. Its objects are deleted afterwards, by UID. `histories` are all that it has watched."""
+    """One case while it runs. Its objects are deleted afterwards, by UID. `histories` are all that it has watched.
+
+    `gang` is the scheduler of its gangs; for that of Kubernetes, jobs are Jobs with a PodGroup.
+    """
 
     cluster: Cluster
     case: Title
@@ -34,6 +43,7 @@ class Stand:
     deadline: Deadline
     progress: Progress
     histories: list[History] = field(default_factory=list)
+    gang: GangScheduler = VOLCANO
 
     def namespace(self, suffix: str = "") -> str:
         """Create a namespace without a quota and wait for its ServiceAccount; `suffix` ends its name ("-team-a").
@@ -57,7 +67,14 @@ class Stand:
             ProbeRefused: one was not admitted; the text is the server's.
             ApiError: the server does not answer.
         """
-        return tuple(self.session.create(item) for item in objects)
+        return tuple(self.session.create(item) for item in self.translated(*objects))
+
+    def translated(self, *objects: Object) -> tuple[Object, ...]:
+        """The objects as the case's gang scheduler has them."""
+        if self.gang is not KUBERNETES:
+            return objects
+        grouped = isinstance(self.case, Case) and self.case.wiring != NO_GANG
+        return tuple(made for item in objects for made in as_native(item, grouped=grouped))
 
     @contextlib.contextmanager
     def watching(self, *namespaces: str, also: Sequence[Subject] = ()) -> Iterator[History]:
@@ -66,10 +83,10 @@ class Stand:
         Raises:
             TimeoutError: not all of them can be listed.
         """
-        own = [Subject(*kind, name) for name in namespaces for kind in (("v1", "Pod"), PODGROUP)]
+        own = [Subject(*kind, name) for name in namespaces for kind in (("v1", "Pod"), self.gang.podgroup)]
         subjects = {*own, *also}
         with Observer(self.cluster, [*own, *also], self.deadline) as observer:
-            history = History(self.cluster, namespaces[0], "", observer.changes(_TICK))
+            history = History(self.cluster, namespaces[0], "", observer.changes(_TICK), gang=self.gang)
             self.histories.append(history)
             if not history.until(lambda: history.listed >= subjects, self.deadline.remaining):
                 raise TimeoutError("pods, PodGroups and jobs could not be listed")
@@ -150,6 +167,7 @@ class Case(Title):
     """One run of a scenario: a control, or a run with gang scheduling.
 
     `wiring` is the scheduler of the training operator's jobs: none, volcano, or empty where it does not matter.
+    `schedulers` are the gang schedulers that the case can be played with.
     `manifest` gives the objects to apply by hand, for namespaces whose names begin with the given one. `run` creates
     them, watches, and judges the history. `seconds` is its time limit.
     """
@@ -159,6 +177,7 @@ class Case(Title):
     manifest: Callable[[str], Sequence[Object]]
     run: Callable[[Stand], Outcome]
     seconds: float = 90.0
+    schedulers: frozenset[str] = frozenset({VOLCANO.name})
 
 
 def no_contradiction() -> str:

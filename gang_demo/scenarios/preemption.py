@@ -22,9 +22,10 @@ from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.gang_demo.jobs.gangs import LONGEST_IN_PART
-from kubeflow_volcano.gang_demo.jobs.vcjobs import RESTART, Task, finish, priority_class, vcjob
+from kubeflow_volcano.gang_demo.jobs.jobs import RESTART
+from kubeflow_volcano.gang_demo.jobs.vcjobs import Task, finish, priority_class, vcjob
 from kubeflow_volcano.gang_demo.model import Nodes, Outcome
-from kubeflow_volcano.gang_demo.play.stand import Case, Course, Stand, no_contradiction
+from kubeflow_volcano.gang_demo.play.stand import BY_KUBERNETES, Case, Course, Stand, no_contradiction
 from kubeflow_volcano.text import counted
 
 LOW, HIGH = "low", "urgent"
@@ -203,6 +204,7 @@ def _case(name: str, title: str, plan: Plan, steps: Callable[[Displacement], str
         nodes=Nodes(GPUS),
         manifest=plan.manifest,
         run=_run(plan, steps),
+        schedulers=BY_KUBERNETES,
     )
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object
-from kubeflow_volcano.gang_demo.jobs.jobs import holder
-from kubeflow_volcano.gang_demo.jobs.vcjobs import RESTART, Task, queue, vcjob
+from kubeflow_volcano.gang_demo.jobs.jobs import RESTART, holder
+from kubeflow_volcano.gang_demo.jobs.vcjobs import Task, queue, vcjob
 from kubeflow_volcano.gang_demo.play.history import History
 
 NODES, NODE_GPUS = 4, 2

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from kubeflow_volcano.catalog.gangs import KUBERNETES
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.watch.observer import Subject
 from kubeflow_volcano.experiment.record import Member
@@ -21,7 +22,7 @@ from kubeflow_volcano.gang_demo.jobs.gangs import Gang, are_refused_for_gpus, fi
 from kubeflow_volcano.gang_demo.jobs.jobs import job, replicas
 from kubeflow_volcano.gang_demo.model import Nodes, Outcome
 from kubeflow_volcano.gang_demo.play.history import History, has_succeeded
-from kubeflow_volcano.gang_demo.play.stand import Case, Stand
+from kubeflow_volcano.gang_demo.play.stand import BY_KUBERNETES, Case, Stand
 
 WORKERS, GPUS = 4, 4
 LASTS = "4s"
@@ -68,7 +69,7 @@ def find_overlap(history: History) -> str:
 def _create(stand: Stand, objects: Sequence[Object]) -> list[Object]:
     """Create all at the same time, as two independent users would."""
     with ThreadPoolExecutor(len(objects)) as pool:
-        return list(pool.map(stand.session.create, objects))
+        return list(pool.map(stand.session.create, stand.translated(*objects)))
 
 
 def _deadlock(stand: Stand) -> Outcome:
@@ -116,7 +117,9 @@ def _remove(stand: Stand, history: History, jobs: Sequence[Object]) -> None:
 
 def _sequentially(stand: Stand) -> Outcome:
     namespace = stand.namespace()
-    also = [Subject("kubeflow.org/v1", kind, namespace) for kind in KINDS.values()]
+    own = [Subject("batch/v1", "Job", namespace)]
+    trainings = [Subject("kubeflow.org/v1", kind, namespace) for kind in KINDS.values()]
+    also = own if stand.gang is KUBERNETES else trainings
     with stand.watching(namespace, also=also) as history:
         _create(stand, _ending(namespace))
         problem = stand.settle(history, lambda: have_ended(history), lambda: find_overlap(history), 0.5)
@@ -127,7 +130,7 @@ def _sequentially(stand: Stand) -> Outcome:
         "order": ", then ".join(order),
         "time to bind a whole job": ", ".join(_spread(history.members_of(name)) for name in order),
     }
-    lines = [f"{KINDS[name]} {name}: {'Succeeded' if _succeeded(history, name) else 'unfinished'}" for name in order]
+    lines = [f"{_job(history, name)}: {'Succeeded' if _succeeded(history, name) else 'unfinished'}" for name in order]
     return stand.outcome(history, problem, figures=figures, lines=lines)
 
 
@@ -139,7 +142,12 @@ def have_ended(history: History) -> bool:
 
 
 def _succeeded(history: History, name: str) -> bool:
-    return has_succeeded(history.objects.get(f"{KINDS[name]}/{name}", ()))
+    return has_succeeded(history.objects.get(_job(history, name).replace(" ", "/"), ()))
+
+
+def _job(history: History, name: str) -> str:
+    """Kind and name of a job."""
+    return f"Job {name}-worker" if history.gang is KUBERNETES else f"{KINDS[name]} {name}"
 
 
 def _bound(members: Sequence[Member]) -> float:
@@ -163,6 +171,7 @@ CASES = (
         manifest=manifest,
         run=_deadlock,
         seconds=120.0,
+        schedulers=BY_KUBERNETES,
     ),
     Case(
         "two-jobs",
@@ -173,5 +182,6 @@ CASES = (
         nodes=Nodes(GPUS),
         manifest=_ending,
         run=_sequentially,
+        schedulers=BY_KUBERNETES,
     ),
 )

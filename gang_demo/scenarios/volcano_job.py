@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.watch.observer import Subject
 from kubeflow_volcano.experiment.record import Member
-from kubeflow_volcano.gang_demo.jobs.jobs import holder
-from kubeflow_volcano.gang_demo.jobs.vcjobs import JOB, RESTART, TASK, Task, finish, vcjob
+from kubeflow_volcano.gang_demo.jobs.jobs import RESTART, TASK, VCJOB, holder
+from kubeflow_volcano.gang_demo.jobs.vcjobs import Task, finish, vcjob
 from kubeflow_volcano.gang_demo.model import Nodes, Outcome
 from kubeflow_volcano.gang_demo.play.history import History
 from kubeflow_volcano.gang_demo.play.stand import Case, Course, Stand
@@ -216,7 +216,7 @@ class Training(Course):
 def _run(*, gang: bool) -> Callable[[Stand], Outcome]:
     def run(stand: Stand) -> Outcome:
         namespace = stand.namespace()
-        with stand.watching(namespace, also=[Subject(*JOB, namespace)]) as history:
+        with stand.watching(namespace, also=[Subject(*VCJOB, namespace)]) as history:
             course = Training(stand=stand, history=history, namespace=namespace, gang=gang)
             problem = course.run()
         return stand.outcome(history, problem, figures=course.figures)

@@ -13,13 +13,15 @@ from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action i
     display,
     show,
 )
+from kubeflow_volcano.catalog.gangs import GANG_SCHEDULERS, KUBERNETES, GangScheduler
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.api.native_gangs import native_gangs, unmet
 from kubeflow_volcano.gang_demo.catalogue import require_kinds, select_cases
 from kubeflow_volcano.gang_demo.model import Outcome
 from kubeflow_volcano.gang_demo.play.configuration import wait_until_read
 from kubeflow_volcano.gang_demo.play.running import play_all
-from kubeflow_volcano.gang_demo.play.stand import Case
+from kubeflow_volcano.gang_demo.play.stand import NO_GANG, Case
 from kubeflow_volcano.gang_demo.show.report import read, side_by_side, write
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.rehearsal.cluster.simulated_nodes import require_rehearsal_cluster, sync
@@ -34,7 +36,7 @@ class ActionModule(Action):
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Require known scenarios, wait for the scheduler's configuration, play, or show outcomes."""
-        cases = select_cases(arguments["scenarios"])
+        cases = select_cases(arguments["scenarios"], arguments["scheduler"])
         if self.check_mode:
             return {"skipped": True, "msg": "a scenario is not played in check mode"}
         if arguments["state"] == "shown":
@@ -55,22 +57,25 @@ def _on_cluster(cases: Sequence[Case], arguments: Mapping[str, Any]) -> dict[str
     cluster = Cluster.connect(Path(arguments["kubeconfig"]) if arguments["kubeconfig"] else None, arguments["context"])
     require_rehearsal_cluster(cluster)
     if arguments["state"] == "known":
-        require_kinds(cluster, cases)
+        if arguments["scheduler"] != KUBERNETES.name:
+            require_kinds(cluster, cases)
+        elif problems := [problem for _, problem in unmet(native_gangs(cluster, ()))]:
+            raise ProblemsError(problems)
         return {}
     if arguments["state"] == "settled":
         wait_until_read(cluster, show)
         return {}
-    return {"outcomes": _played(cluster, cases, arguments["wiring"])}
+    return {"outcomes": _played(cluster, cases, arguments["wiring"], GANG_SCHEDULERS[arguments["scheduler"]])}
 
 
-def _played(cluster: Cluster, every: Sequence[Case], wiring: str) -> list[dict[str, Any]]:
-    """Outcomes of the cases of one wiring; those for which it does not matter are played with Volcano's."""
-    cases = [case for case in every if (case.wiring or "volcano") == wiring]
+def _played(cluster: Cluster, every: Sequence[Case], wiring: str, gang: GangScheduler) -> list[dict[str, Any]]:
+    """Outcomes of the cases of one wiring; those for which it does not matter are played with that of gangs."""
+    cases = [case for case in every if (case.wiring == NO_GANG) == (wiring == NO_GANG)]
 
     def prepare(case: Case) -> None:
         sync(cluster, RehearsalSpec(gpu_nodes=case.nodes.count, gpus_per_node=case.nodes.gpus))
 
-    return [asdict(outcome) for outcome in play_all(cluster, cases, prepare, show)]
+    return [asdict(outcome) for outcome in play_all(cluster, cases, prepare, show, gang)]
 
 
 def _shown(outcomes: Mapping[str, Sequence[Outcome]], directory: Path) -> dict[str, Any]:

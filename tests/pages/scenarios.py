@@ -44,7 +44,7 @@ One of them:
 make gang-demo SCENARIO=two-jobs
 ```
 
-Each case runs in namespaces of its own, which are deleted afterwards. It is judged by all changes that a watch saw, not by its end state: a gang that was partly on nodes for too long has failed. A case is inconclusive, and played once more, if the watch broke off, if something else deleted pods, or if pods of Volcano or of the operator restarted. The run prints these tables and writes `reports/gang-demo.json` and a picture of each scenario. All scenarios use the same configuration of Volcano ([playbooks/gang_demo.yml](../playbooks/gang_demo.yml)); the playbook restores the configuration, the wiring of the operator and the nodes afterwards.
+Each case runs in namespaces of its own, which are deleted afterwards. It is judged by all changes that a watch saw, not by its end state: a gang that was partly on nodes for too long has failed. A case is inconclusive, and played once more, if the watch broke off, if something else deleted pods, or if pods of Volcano or of the operator restarted. The run prints these tables and writes `reports/gang-demo.json` and a picture of each scenario. All scenarios use the same configuration of Volcano ([playbooks/gang_demo.yml](../playbooks/gang_demo.yml)); the playbook restores the configuration, the wiring of the operator and the nodes afterwards. With `-e gang_scheduling_scheduler=kubernetes` the playbook plays source, two-jobs, preemption and elastic with Kubernetes' own gangs, as Jobs with a PodGroup ([what came of it](gang-scheduling.md#scenarios-with-kubernetes-own-gangs)).
 
 The manifests contain what a case creates, in order; some objects are created a moment after the others. Simulated pods end by an annotation of the rehearsal cluster.
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kubeflow_volcano.gang_demo.jobs.vcjobs import RESTART, Task, priority_class, queue, vcjob
+from kubeflow_volcano.gang_demo.jobs.jobs import RESTART
+from kubeflow_volcano.gang_demo.jobs.vcjobs import Task, priority_class, queue, vcjob
 
 
 class TestManifest:
