@@ -193,8 +193,8 @@ def emptied(found: Queue) -> None:
     for version, kind in _HELD:
         for item in found.cluster.list(version, kind, namespace=found.name).items:
             found.delete(item)
-    for kind in (("v1", "Pod"), (API, "Workload")):
-        for item in found.cluster.list(*kind, namespace=found.name).items:
+    for version, kind in (("v1", "Pod"), (API, "Workload")):
+        for item in found.cluster.list(version, kind, namespace=found.name).items:
             found.cluster.patch(Ref.of(item), {"metadata": {"finalizers": None}})
             found.delete(item)
     until(lambda: not found.cluster.list(API, "Workload", namespace=found.name).items)

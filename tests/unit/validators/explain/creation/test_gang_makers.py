@@ -86,8 +86,7 @@ def test_of_several_gangs_the_one_that_waits_is_explained() -> None:
         gang["metadata"] |= {"name": f"train-{index}", "uid": f"uid-{index}", "ownerReferences": []}
         gangs.append(gang)
         for number in range(3):
-            where = {"on": "n1"} if index == 0 else {}
-            pod = member(obj, 3 * index + number, cpu="1" if index == 0 else "9", **where)
+            pod = member(obj, 3 * index + number, cpu="1" if index == 0 else "9", on="" if index else "n1")
             pod["metadata"]["annotations"] = {GROUP_NAME: f"train-{index}"}
             pods.append(pod)
     found = explained(obj, *gangs, *pods, event(obj, "Told", "of the set"))
