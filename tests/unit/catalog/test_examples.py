@@ -166,8 +166,11 @@ def test_a_model_that_is_wrong_predicts_nothing(tmp_path: Path) -> None:
 
 
 EXPERIMENTS = pytest.mark.parametrize("name", ["experiment", "experiment-trainjob"])
-TRAINER = '#!/bin/sh\ntest "$#" = 2 && test -s "$1" && echo "loss=$2"\n'
-"""In place of python and torchrun: says what it is called with."""
+TRAINER = '#!/bin/sh\ntest "$#" = 2 && grep -q "^time.sleep(30)" "$1" && echo "loss=$2"\n'
+"""In place of python and torchrun: says what it is called with.
+
+That program waits for Katib's sidecar, which fails a trial that ended first (kubeflow/katib#2181).
+"""
 
 
 def command_of(name: str) -> list[str]:
