@@ -23,6 +23,7 @@ DEPLOYMENT = Ref("apps/v1", "Deployment", "kubeflow", COMPONENT)
 
 GANG_FLAGS = ("--enable-gang-scheduling", "--gang-scheduler-name")
 """Every gang scheduling flag of any version of the operator."""
+_WRITES_QUEUE = version_key("1.8")[:2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,14 @@ class GangEra:
         """Whether that operator version belongs to this era."""
         key = version_key(version)
         return version_key(self.lowest) <= key and key[:2] <= version_key(self.highest)
+
+
+def writes_default_queue(version: str) -> bool:
+    """Whether that training operator writes the queue default into PodGroups of jobs that name none.
+
+    pkg/controller.v1/common/job.go does since v1.8; v1.7.0, and kubeflow/common before it, leave the queue empty.
+    """
+    return bool(version) and version_key(version)[:2] >= _WRITES_QUEUE
 
 
 @dataclass(frozen=True, slots=True)

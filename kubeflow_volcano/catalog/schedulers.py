@@ -71,7 +71,7 @@ def reads_queue_of_namespace(volcano_version: str) -> bool:
 
     pkg/webhooks/admission/podgroups/mutate reads it since v1.7.0, if it may: no ClusterRole of upstream allows that.
     From v1.12.0 on no manifest of upstream calls that webhook. Volcano's own Job never lacks a queue:
-    admission/jobs/mutate gives it the queue default.
+    admission/jobs/mutate gives it the queue default. Nor do jobs of the training operator from 1.8 on, which writes it.
     """
     return _READS_QUEUE[0] <= version_key(volcano_version) < _READS_QUEUE[1]
 

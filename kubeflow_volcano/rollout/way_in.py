@@ -9,12 +9,12 @@ from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import urlsplit
 
+from kubeflow_volcano.cluster.admission.policies import policy_api
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.access.gateway import INGRESS, NAMESPACE, SERVICE
 from kubeflow_volcano.rollout.account.stored import kept_password, kubectl, reading_command
-from kubeflow_volcano.rollout.people.team_queues import policy_api
 from kubeflow_volcano.rollout.settings.access import GATEWAY, AccessSettings
 from kubeflow_volcano.rollout.settings.people.connectors import public_issuer, redirect_uri
 from kubeflow_volcano.rollout.settings.people.profiles import queue_advice
@@ -50,7 +50,8 @@ def _lines(cluster: Cluster, settings: Settings, ask: Callable[[str], str]) -> I
     if PIPELINES in chosen:
         yield from _stores(cluster, settings)
     by_policy = bool(settings.profiles and policy_api(cluster))
-    advice = queue_advice(settings.profiles, settings.volcano.version, settings.existing, by_policy=by_policy)
+    given = settings.volcano.version, settings.existing, settings.operator_version
+    advice = queue_advice(settings.profiles, *given, by_policy=by_policy)
     yield from (f"queues of teams: {text}" for text in advice)
 
 

@@ -17,8 +17,6 @@ import pytest
 from kubeflow_volcano.catalog.images.probes import PAUSE
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref, new_object
-from kubeflow_volcano.progress import silent
-from kubeflow_volcano.rollout.settings.settings import parse
 from kubeflow_volcano.validators.explain.model import Explanation, Finding, State
 from kubeflow_volcano.validators.explain.reading import kueue as reading
 from kubeflow_volcano.validators.explain.reading.situation import read_situation
@@ -27,9 +25,7 @@ from kubeflow_volcano.validators.explain.scheduling.kueue import QUEUE_LABEL, VE
 from kubeflow_volcano.validators.explain.stages import explain
 from tests.integration.breaking import settle, space, vanish
 from tests.integration.explaining import SIMULATED, job
-from tests.integration.rolling import own_sources, roll_out, wire_gang
 from tests.integration.test_explain_eviction import done
-from tests.integration.volcanos import VERSIONS as VERSIONS_OF
 from tests.integration.volcanos import Volcano, volcano
 from tests.waiting import until
 
@@ -54,19 +50,7 @@ _HELD = (
 def stand() -> Iterator[Volcano]:
     with volcano("1.35", "kueue") as found:
         found.installed()
-        release, version = VERSIONS_OF["1.35"]
-        settings = parse(
-            {
-                **own_sources(found.kubeconfig),
-                "kubeflow_release": release,
-                "kubeflow_components": ["volcano", "training-operator"],
-                "volcano_version": version,
-                "kubeflow_wait_timeout_seconds": 240,
-            }
-        )
-        operator = [settings.component("training-operator")]
-        assert not roll_out(found.cluster, settings, operator, check=False, progress=silent).problems
-        assert not wire_gang(found.cluster, settings, check=False, progress=silent).problems
+        found.with_operator()
         manifest = kubectl(
             found.kubeconfig, "kustomize", str(found.kubeconfig.parent / "upstream/kueue/config/default")
         )

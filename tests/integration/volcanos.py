@@ -18,13 +18,13 @@ from kubeflow_volcano.rehearsal.spec import NodeKind, RehearsalSpec
 from kubeflow_volcano.rollout.patches.volcano import CONFIGURATION
 from kubeflow_volcano.rollout.settings.settings import parse
 from tests.integration.breaking import judge, settle
-from tests.integration.rolling import own_sources, roll_out
+from tests.integration.rolling import own_sources, roll_out, wire_gang
 
 SCHEDULER = Ref("apps/v1", "Deployment", "volcano-system", "volcano-scheduler")
 GPUS = 4
 QUIET_SECONDS = 20.0
 """After so long nothing happens any more: Volcano looks once a second."""
-VERSIONS = {"1.30": ("1.9.1", "1.10.0"), "1.35": ("26.03.1", "1.15.1")}
+VERSIONS = {"1.30": ("1.9.1", "1.10.0"), "1.35": ("26.03.1", "1.15.1"), "1.37": ("26.03.1", "1.15.1")}
 """Release and Volcano of a generation."""
 
 
@@ -60,6 +60,22 @@ class Volcano:
         settle(self.cluster, SCHEDULER)
         found = judge(self.kubeconfig, "F1", "F4")
         assert {name: status for name, (status, _) in found.items()} == {"F1": "pass", "F4": "pass"}, found
+
+    def with_operator(self) -> None:
+        """Roll out the training operator of the release beside it, which makes PodGroups for its jobs."""
+        release, version = VERSIONS[self.generation]
+        settings = parse(
+            {
+                **own_sources(self.kubeconfig),
+                "kubeflow_release": release,
+                "kubeflow_components": ["volcano", "training-operator"],
+                "volcano_version": version,
+                "kubeflow_wait_timeout_seconds": 240,
+            }
+        )
+        operator = [settings.component("training-operator")]
+        assert not roll_out(self.cluster, settings, operator, check=False, progress=silent).problems
+        assert not wire_gang(self.cluster, settings, check=False, progress=silent).problems
 
     def upstream(self) -> Any:
         """The configuration in Volcano's manifest."""

@@ -11,11 +11,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kubeflow_volcano.cluster.admission.webhooks import matches, selects
+from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object
 
 VERSIONS = tuple(f"admissionregistration.k8s.io/{version}" for version in ("v1", "v1beta1", "v1alpha1"))
 """API versions that may have them, the newest first."""
 POLICY, BINDING = "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"
+_LASTING = tuple(version for version in VERSIONS if "alpha" not in version)
+
+
+def policy_api(cluster: Cluster) -> str:
+    """The newest API, beta at least, that serves policies that change objects; empty for none.
+
+    Raises:
+        ApiError: the API server refuses the question.
+    """
+    return next((api for api in _LASTING if {POLICY, BINDING} <= cluster.kinds(api).keys()), "")
 
 
 def policies_for(objects: Iterable[Object], obj: Object, namespace: Object, plural: str) -> Iterator[Object]:

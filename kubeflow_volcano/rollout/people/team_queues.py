@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from kubeflow_volcano.cluster.admission.policies import BINDING, POLICY, VERSIONS
+from kubeflow_volcano.cluster.admission.policies import BINDING, POLICY, policy_api
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, new_object
 from kubeflow_volcano.cluster.volcano import QUEUE_NAME
@@ -18,17 +18,6 @@ from kubeflow_volcano.rollout.settings.people.profiles import Profile, queue_of
 
 NAME = "kubeflow-volcano-queues-of-teams"
 """Name of the policy and of its binding."""
-
-_APIS = tuple(version for version in VERSIONS if "alpha" not in version)
-
-
-def policy_api(cluster: Cluster) -> str:
-    """The newest API that serves policies that change objects; empty for none.
-
-    Raises:
-        ApiError: the API server refuses the question.
-    """
-    return next((api for api in _APIS if {POLICY, BINDING} <= cluster.kinds(api).keys()), "")
 
 
 def with_queue_policy(cluster: Cluster, objects: Sequence[Object], profiles: Iterable[Profile]) -> tuple[Object, ...]:

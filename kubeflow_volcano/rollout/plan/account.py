@@ -100,9 +100,10 @@ def judge_team_queues(settings: Settings) -> Iterator[Finding]:
     """
     (policies,) = (item for item in served_apis() if item.is_about(VERSIONS[0], POLICY))
     by_policy = policies.kubernetes.covers(settings.plan.kubernetes)
-    for text in queue_advice(settings.profiles, settings.volcano.version, settings.existing, by_policy=by_policy):
+    given = settings.volcano.version, settings.existing, settings.operator_version
+    for text in queue_advice(settings.profiles, *given, by_policy=by_policy):
         title, found = "Queue of jobs that name none", f"{text}."
-        if by_policy or gives_queues(settings.volcano.version, settings.existing):
+        if by_policy or gives_queues(*given):
             yield Finding("team-queues", title, Verdict.PASS, found)
         else:
             yield Finding(

@@ -189,6 +189,11 @@ class Settings:
         """The component that satisfies requirements of `name`: another gang scheduler in place of Volcano."""
         return _instead(self.gang_scheduler).get(name, name)
 
+    @property
+    def operator_version(self) -> str:
+        """That of the training operator; empty where it is no component."""
+        return self.release.operator_version if COMPONENT in {item.name for item in self.components} else ""
+
     def version_of(self, component: Component) -> str:
         """The version by which upgrades are judged: a component's own, such as Volcano's, else the release's."""
         return component.version if component.name in read.INDEPENDENT else self.release.version

@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import Any
 
 from kubeflow_volcano.catalog.gangs import VOLCANO
+from kubeflow_volcano.catalog.operator import writes_default_queue
 from kubeflow_volcano.catalog.schedulers import reads_queue_of_namespace
 from kubeflow_volcano.cluster.pods.quantities import Amounts, amounts
 from kubeflow_volcano.problems import Problem
@@ -129,13 +130,20 @@ def with_queues_of(
     return replace(scheduling, queues=(*scheduling.queues, *made.values()), of_profiles=tuple(made))
 
 
-def gives_queues(version: str, existing: Collection[str]) -> bool:
-    """Whether Volcano of that version, if it is not one of others, gives jobs the queue of their team."""
+def gives_queues(version: str, existing: Collection[str], operator: str) -> bool:
+    """Whether Volcano of that version, if it is not one of others, gives jobs, of operators too, their team's queue.
+
+    `operator` is the version of the training operator; empty without one.
+    """
+    return _reads_queues(version, existing) and not writes_default_queue(operator)
+
+
+def _reads_queues(version: str, existing: Collection[str]) -> bool:
     return VOLCANO.name not in existing and reads_queue_of_namespace(version)
 
 
 def queue_advice(
-    profiles: Sequence[Profile], version: str, existing: Collection[str] = (), *, by_policy: bool
+    profiles: Sequence[Profile], version: str, existing: Collection[str] = (), operator: str = "", *, by_policy: bool
 ) -> Iterator[str]:
     """What people in teams with a queue have to know; nothing without queues.
 
@@ -143,6 +151,7 @@ def queue_advice(
         profiles: all teams.
         version: of Volcano.
         existing: components of others.
+        operator: the version of the training operator; empty without one.
         by_policy: whether the API server gives jobs the queue of their team, by a policy of the roll-out.
     """
     teams = [f"{item.name} ({queue_of(item)})" for item in profiles if queue_of(item)]
@@ -150,8 +159,13 @@ def queue_advice(
         return
     if by_policy:
         yield f"jobs that name no queue, or the queue default, get that of their team: {', '.join(teams)}"
-    elif gives_queues(version, existing):
-        yield f"jobs that name no queue get that of their team: {', '.join(teams)}; Volcano's own Job has to name it"
+    elif _reads_queues(version, existing):
+        others = "Volcano's own Job has"
+        if writes_default_queue(operator):
+            others = (
+                f"jobs of the training operator {operator}, which writes default itself, and Volcano's own Job have"
+            )
+        yield f"jobs that name no queue get that of their team: {', '.join(teams)}; {others} to name it"
     else:
         which = "a Volcano of others" if VOLCANO.name in existing else f"Volcano {version}"
         yield (

@@ -9,7 +9,7 @@ import pytest
 
 from kubeflow_volcano.catalog.schedulers import reads_queue_of_namespace
 from kubeflow_volcano.problems import InvalidInput
-from kubeflow_volcano.rollout.settings.people.profiles import queue_advice, queue_of
+from kubeflow_volcano.rollout.settings.people.profiles import gives_queues, queue_advice, queue_of
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 
 
@@ -176,6 +176,10 @@ def test_the_advice_says_what_that_volcano_does(version: str, reads: bool) -> No
     assert [*queue_advice(settings(team()).profiles, version, by_policy=True)] == []
     (text,) = queue_advice(teams, version, ("volcano",), by_policy=False)
     assert "of others" in text
+    for operator, writes in (("1.7.0", False), ("1.8.1", True), ("1.9.4", True)):
+        (text,) = queue_advice(teams, version, operator=operator, by_policy=False)
+        assert (operator in text) is (reads and writes)
+        assert gives_queues(version, (), operator) is (reads and not writes)
     for existing in ((), ("volcano",)):
         (text,) = queue_advice(teams, version, existing, by_policy=True)
         assert "default" in text
