@@ -144,7 +144,7 @@ def team_queues(facts: Facts) -> Outcome:
     than default was chosen. In each such namespace, 20 at most, what comes of jobs that name no queue is created as a
     dry run, where you may create it and the run is not read-only: a PodGroup, one as the training operator writes it
     from 1.8 on (with the queue default), and a Job of Volcano. The answer shows the queue, or what refuses it. Where
-    no policies are served, Volcano's own Job must name the queue, which is told and no warning. Name the queue in the
+    no policies are served, Volcano's own Job must name the queue, which is only reported. Name the queue in the
     job, or run the roll-out again with the team in kubeflow_profiles; jobs that exist stay where they are.
     """
     crds.demand_volcano(facts, "has no queues")
