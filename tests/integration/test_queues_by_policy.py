@@ -49,7 +49,8 @@ def running() -> Iterator[Cluster]:
         until(lambda: all(kind in cluster.kinds(api) for api, kind in KINDS))
         for obj in with_queue_policy(cluster, [], settings(team(queue={}), team("plain")).profiles):
             cluster.apply(obj, manager="test")
-        until(lambda: queue(cluster, "vision", *KINDS[0]) == "vision")  # the server reads its policies after a moment
+        # The server reads its policies after a moment.
+        until(lambda: queue(cluster, "vision", *KINDS[0], dry_run=True) == "vision")
         yield cluster
     finally:
         assert down(SPEC.name).left == ()
@@ -59,9 +60,9 @@ def namespace(name: str, queue: str) -> Object:
     return new_object("v1", "Namespace", name, meta={"annotations": {QUEUE_NAME: queue}} if queue else None)
 
 
-def queue(cluster: Cluster, namespace: str, api_version: str, kind: str, **named: str) -> str:
+def queue(cluster: Cluster, namespace: str, api_version: str, kind: str, *, dry_run: bool = False, **named: str) -> str:
     obj: Object = new_object(api_version, kind, "", namespace, meta={"generateName": "job-"}, spec=named)
-    return str(cluster.create(obj)["spec"].get("queue"))
+    return str(cluster.create(obj, dry_run=dry_run)["spec"].get("queue"))
 
 
 @pytest.mark.parametrize(("api_version", "kind"), KINDS)
