@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import ModuleType
 
-from kubeflow_volcano.catalog.gangs import VOLCANO
+from kubeflow_volcano.catalog.gangs import GANG_SCHEDULERS, VOLCANO
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.gang_demo.play.stand import Case
 from kubeflow_volcano.gang_demo.scenarios import (
@@ -57,9 +57,10 @@ def select_cases(names: Sequence[str], scheduler: str = VOLCANO.name) -> tuple[C
         )
     there = tuple(dict.fromkeys(case.scenario for case in able))
     if unable := [name for name in names if name not in there]:
+        makers = "" if GANG_SCHEDULERS[scheduler].has_makers else ", or PodGroups that operators make"
         raise InvalidInput.problem(
             f"gang_scheduling_scheduler is {scheduler}, which has no part for {', '.join(unable)}: they show queues, "
-            "plugins or jobs of Volcano's own.",
+            f"plugins or jobs of Volcano's own{makers}.",
             f"with {scheduler}, some of {', '.join(there)}.",
             f"choose among these, or set gang_scheduling_scheduler: {VOLCANO.name}.",
         )

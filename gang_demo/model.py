@@ -34,7 +34,8 @@ class Title:
 class Outcome:
     """The outcome of a case as plain data. `problem` is empty when everything was as claimed.
 
-    `judged` is False when the run was inconclusive; `problem` then says why. The table has `rows` under `heads`, and
+    `judged` is False when the run was inconclusive; `problem` then says why. `limit` is why the claim need not hold
+    with this gang scheduler; empty if it should. The table has `rows` under `heads`, and
     then `lines` about PodGroups, queues or jobs. `figures` are measurements by name. `events` are those of the watch,
     which ended at `watched_until` (RFC3339); `groups` are the names in it that are PodGroups. `versions` are those of
     the programs, by name.
@@ -55,10 +56,17 @@ class Outcome:
     groups: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
     judged: bool = True
+    limit: str = ""
 
     @property
     def verdict(self) -> str:
         """The outcome in words."""
         if not self.judged:
             return f"inconclusive: {self.problem}"
-        return f"NOT as claimed: {self.problem}" if self.problem else "as claimed"
+        because = f" ({self.limit})" if self.limit else ""
+        return f"NOT as claimed: {self.problem}{because}" if self.problem else "as claimed"
+
+    @property
+    def is_expected(self) -> bool:
+        """Whether it is as claimed, or not, but known not to be with this gang scheduler."""
+        return not self.problem or (self.judged and bool(self.limit))

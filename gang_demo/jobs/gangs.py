@@ -49,12 +49,16 @@ class Gang:
     def is_withheld(self) -> bool:
         """Whether its scheduler has judged the group and no pod has a node.
 
-        A group that Volcano has not admitted may have no pods; of any other each pod must have been judged.
+        A group that Volcano has not admitted may have no pods; of any other each pod must have been judged. That is all
+        where the scheduler writes nothing into groups.
         """
         group = self.group
-        if group is None or group.minimum != self.minimum or not group.judged or self.history.placed(self.job):
+        if group is None or group.minimum != self.minimum or self.history.placed(self.job):
             return False
-        return group.phase == "Pending" or self.history.is_decided(self.job, self.size)
+        if group.tells and not group.judged:
+            return False
+        refused = self.history.gang.has_queues and group.phase == "Pending"
+        return refused or self.history.is_decided(self.job, self.size)
 
     def find_contradiction(self, most: int) -> str:
         """Why it is no such gang, or that more than `most` of its pods ever had a node; empty when neither."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 
-from kubeflow_volcano.catalog.gangs import VOLCANO, GangScheduler
+from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, VOLCANO, GangScheduler
 from kubeflow_volcano.catalog.images.names import version_tag
 from kubeflow_volcano.catalog.operator import DEPLOYMENT, version_of_image
 from kubeflow_volcano.cluster.api.client import Cluster
@@ -20,6 +20,7 @@ from kubeflow_volcano.experiment.remains import delete_all
 from kubeflow_volcano.experiment.session import ProbeRefused, Session
 from kubeflow_volcano.gang_demo.jobs.jobs import GPU
 from kubeflow_volcano.gang_demo.model import Outcome
+from kubeflow_volcano.gang_demo.play.limits import LIMITS
 from kubeflow_volcano.gang_demo.play.stand import Case, Stand
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
@@ -31,6 +32,10 @@ _TICK = 0.1
 _PROGRAMS: Mapping[str, tuple[Ref, ...]] = {
     "Volcano": tuple(
         Ref("apps/v1", "Deployment", "volcano-system", name) for name in ("volcano-scheduler", "volcano-controllers")
+    ),
+    SCHEDULER_PLUGINS.title: tuple(
+        Ref("apps/v1", "Deployment", "scheduler-plugins", f"scheduler-plugins-{name}")
+        for name in ("scheduler", "controller")
     ),
     "training operator": (DEPLOYMENT,),
 }
@@ -79,7 +84,7 @@ def _played(cluster: Cluster, case: Case, progress: Progress, gang: GangSchedule
     except BaseException:
         session.close()
         raise
-    return session, outcome
+    return session, replace(outcome, limit=LIMITS.get((gang.name, case.name), ""))
 
 
 def play(run: Callable[[Stand], Outcome], stand: Stand) -> Outcome:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from kubeflow_volcano.catalog.gangs import KUBERNETES, VOLCANO, GangScheduler
+from kubeflow_volcano.catalog.gangs import GANG_SCHEDULERS, VOLCANO, GangScheduler
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.watch.observer import Observer, Subject
@@ -21,8 +21,10 @@ from kubeflow_volcano.progress import Progress
 
 NO_GANG = "none"
 """The wiring of a control whose training jobs are no gangs."""
-BY_KUBERNETES = frozenset({VOLCANO.name, KUBERNETES.name})
+BY_ANY = frozenset(GANG_SCHEDULERS)
 """The schedulers of cases that need nothing but gangs, and priorities."""
+BY_OPERATORS = frozenset(item.name for item in GANG_SCHEDULERS.values() if item.has_makers)
+"""The schedulers of cases about PodGroups that operators make."""
 
 _TICK = 0.1
 _ACCOUNT_SECONDS = 24.0
@@ -34,7 +36,7 @@ _HEADS = ("POD", "STATUS", "NODE")
 class Stand:
     """One case while it runs. Its objects are deleted afterwards, by UID. `histories` are all that it has watched.
 
-    `gang` is the scheduler of its gangs; for that of Kubernetes, jobs are Jobs with a PodGroup.
+    `gang` is the scheduler of its gangs; jobs that nothing makes for it are Jobs with a PodGroup.
     """
 
     cluster: Cluster
@@ -71,10 +73,10 @@ class Stand:
 
     def translated(self, *objects: Object) -> tuple[Object, ...]:
         """The objects as the case's gang scheduler has them."""
-        if self.gang is not KUBERNETES:
+        if self.gang is VOLCANO:
             return objects
         grouped = isinstance(self.case, Case) and self.case.wiring != NO_GANG
-        return tuple(made for item in objects for made in as_native(item, grouped=grouped))
+        return tuple(made for item in objects for made in as_native(item, self.gang, grouped=grouped))
 
     @contextlib.contextmanager
     def watching(self, *namespaces: str, also: Sequence[Subject] = ()) -> Iterator[History]:

@@ -22,7 +22,7 @@ from kubeflow_volcano.gang_demo.jobs.gangs import Gang, are_refused_for_gpus, fi
 from kubeflow_volcano.gang_demo.jobs.jobs import holder, job, replicas
 from kubeflow_volcano.gang_demo.model import Nodes, Outcome
 from kubeflow_volcano.gang_demo.play.history import History
-from kubeflow_volcano.gang_demo.play.stand import Case, Stand, no_contradiction
+from kubeflow_volcano.gang_demo.play.stand import BY_OPERATORS, Case, Stand, no_contradiction
 
 _NODES = Nodes(3, 4)
 _NOTEBOOK = "notebook"
@@ -210,6 +210,7 @@ def _case(name: str, title: str, *, gang: bool) -> Case:
         manifest=manifest,
         run=partial(_run, gang=gang),
         seconds=180.0,
+        schedulers=BY_OPERATORS,
     )
 
 

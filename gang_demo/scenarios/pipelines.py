@@ -25,7 +25,7 @@ from kubeflow_volcano.foreign import read_yaml
 from kubeflow_volcano.gang_demo.jobs.gangs import Gang
 from kubeflow_volcano.gang_demo.jobs.jobs import job
 from kubeflow_volcano.gang_demo.model import Nodes, Outcome
-from kubeflow_volcano.gang_demo.play.stand import Case, Stand
+from kubeflow_volcano.gang_demo.play.stand import BY_OPERATORS, Case, Stand
 from kubeflow_volcano.gang_demo.scenarios.job_kinds import JOBS, size_of
 
 _NODES = Nodes(3, 4)
@@ -180,6 +180,7 @@ def _case(name: str, title: str, *, allowed: bool) -> Case:
         nodes=_NODES,
         manifest=partial(manifest, allowed=allowed),
         run=partial(_run, allowed=allowed),
+        schedulers=BY_OPERATORS,
     )
 
 

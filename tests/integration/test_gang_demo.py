@@ -10,13 +10,18 @@ from typing import Any
 
 import pytest
 
+from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.experiment.closing import SHARED
-from kubeflow_volcano.gang_demo.catalogue import CASES, NAMES
+from kubeflow_volcano.gang_demo.catalogue import NAMES, select_cases
+from kubeflow_volcano.gang_demo.play.stand import Case
 from kubeflow_volcano.rehearsal.spec import State
+from tests.integration.test_scheduler_plugins import asked
 from tests.playing import ansible
+
+__all__ = ["asked"]  # a fixture, by its name
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1500)]
 
@@ -59,21 +64,29 @@ def listed(cluster: Cluster, api_version: str, kind: str) -> tuple[Object, ...]:
     return cluster.list(api_version, kind).items
 
 
+def as_claimed(
+    done: subprocess.CompletedProcess[str], reports: Path, cases: Sequence[Case]
+) -> Sequence[dict[str, Any]]:
+    """The outcomes in the report, of exactly these cases, all of which came out as claimed."""
+    told = done.stdout[-20000:] + done.stderr[-1000:]
+    assert (reports / "gang-demo.json").exists(), told
+    found: list[dict[str, Any]] = json.loads((reports / "gang-demo.json").read_text("utf-8"))["outcomes"]
+    assert {item["case"]: item["problem"] for item in found} == {case.name: "" for case in cases}, told
+    assert done.returncode == 0, told
+    return found
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("names", [NAMES[:1], NAMES], ids=["first", "all"])
 def test_every_case_comes_out_as_claimed_and_everything_is_as_before(
     kubeconfig: Path, cluster: Cluster, tmp_path: Path, names: Sequence[str]
 ) -> None:
     before = surroundings(cluster)
-    cases = [case for case in CASES if case.scenario in names]
+    cases = select_cases(names)
     done = play(kubeconfig, tmp_path, gang_demo_scenarios=list(names))
-    told = done.stdout[-20000:] + done.stderr[-1000:]
-    assert (tmp_path / "gang-demo.json").exists(), told
-    document = json.loads((tmp_path / "gang-demo.json").read_text("utf-8"))
-    assert {item["case"]: item["problem"] for item in document["outcomes"]} == {case.name: "" for case in cases}, told
-    assert done.returncode == 0, told
+    outcomes = as_claimed(done, tmp_path, cases)
 
-    for item in document["outcomes"]:
+    for item in outcomes:
         assert item["title"] in done.stdout, "the tables are shown"
         assert item["versions"]["Volcano"]
         assert item["rows"] or item["events"]
@@ -82,6 +95,25 @@ def test_every_case_comes_out_as_claimed_and_everything_is_as_before(
 
     assert surroundings(cluster) == before
     assert not [item for kind in JOBS for item in listed(cluster, "kubeflow.org/v1", kind)]
+    assert not cluster.list("v1", "Namespace", labels=RUN_LABEL).items
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("asked")
+def test_gangs_of_scheduler_plugins_are_played_beside_the_same_controls(
+    kubeconfig: Path, cluster: Cluster, tmp_path: Path
+) -> None:
+    """The playbook installs it, and leaves the operator with it, as the inventory has it."""
+    before = surroundings(cluster)
+    names = ["source", "two-jobs"]
+    chosen = {"gang_demo_scenarios": names, "gang_scheduling_scheduler": SCHEDULER_PLUGINS.name}
+    done = play(kubeconfig, tmp_path, **chosen)
+    outcomes = as_claimed(done, tmp_path, select_cases(names, SCHEDULER_PLUGINS.name))
+
+    assert {bool(item["versions"].get(SCHEDULER_PLUGINS.title)) for item in outcomes} == {True}
+    after = surroundings(cluster)
+    assert f"--gang-scheduler-name={SCHEDULER_PLUGINS.scheduler}" in after["operator"]
+    assert after | {"operator": before["operator"]} == before
     assert not cluster.list("v1", "Namespace", labels=RUN_LABEL).items
 
 

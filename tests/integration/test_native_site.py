@@ -19,8 +19,10 @@ import pytest
 
 from kubeflow_volcano.catalog.gangs import KUBERNETES, VOLCANO
 from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.foreign import read_json
+from kubeflow_volcano.gang_demo.catalogue import select_cases
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rehearsal import lifecycle
 from kubeflow_volcano.rehearsal.build.generation import load_generation
@@ -150,6 +152,22 @@ def test_the_site_is_installed_and_proved_and_a_second_run_changes_nothing(site:
         NAME, "site", reports=reports, rehearsal_cluster_generation="1.37", validation_select=["reach"]
     )
     assert (code, recap["changed"], recap["failed"]) == (0, 0, 0), output[-5000:]
+
+
+def test_scenarios_come_out_as_claimed_and_those_of_volcanos_own_are_refused(site: Cluster, tmp_path: Path) -> None:
+    names = ["source", "two-jobs"]
+    asked = {"rehearsal_cluster_generation": "1.37", "gang_demo_report_directory": str(tmp_path)}
+    code, output, _ = play(NAME, "gang_demo", reports=tmp_path, gang_demo_scenarios=names, **asked)
+    report = tmp_path / "gang-demo.json"
+    assert report.exists(), output[-5000:]
+    outcomes = {item["case"]: item["problem"] for item in read_json(report.read_text("utf-8"))["outcomes"]}
+    assert outcomes == {case.name: "" for case in select_cases(names, KUBERNETES.name)}, output[-20000:]
+    assert code == 0, output[-5000:]
+    assert not site.list("v1", "Namespace", labels=RUN_LABEL).items
+
+    code, output, _ = play(NAME, "gang_demo", reports=tmp_path, gang_demo_scenarios=["queues"], **asked)
+    assert code == 2, output[-3000:]
+    assert "which has no part for queues" in " ".join(output.split())
 
 
 def test_volcano_for_other_queues_is_judged_beside_it(site: Cluster, reports: Path) -> None:

@@ -63,6 +63,7 @@ def asked(kubeconfig: Path, cluster: Cluster) -> Iterator[Settings]:
     for item in reversed(done.outcomes):
         if live := cluster.get(item.ref):
             cluster.delete(item.ref, uid=live["metadata"]["uid"])
+    until(lambda: cluster.get(Ref("v1", "Namespace", "", SCHEDULER_PLUGINS.name)) is None)
 
 
 def wire(cluster: Cluster, settings: Settings) -> ApplyResult:

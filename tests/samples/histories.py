@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, cast
 
+from kubeflow_volcano.catalog.gangs import VOLCANO, GangScheduler
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.cluster.watch.observer import Change, Subject
-from kubeflow_volcano.experiment.stage import PODGROUP
 from kubeflow_volcano.gang_demo.play.history import JOB_NAME, ROLE, History
 
 _WHEN = "2026-01-01T00:00:00Z"
@@ -60,9 +60,9 @@ def group(
     }
 
 
-def history(*objects: Object) -> History:
+def history(*objects: Object, gang: GangScheduler = VOLCANO) -> History:
     """A history that saw these come, in order; a later state of a pod is told as the same pod again."""
-    record = History(cast("Cluster", _Nobody()), "n", "", iter(()))
+    record = History(cast("Cluster", _Nobody()), "n", "", iter(()), gang=gang)
     return seen(record, *objects)
 
 
@@ -87,6 +87,6 @@ def later(record: History, seconds: float) -> History:
 
 
 def _tell(record: History, item: Object, kind: _News) -> None:
-    version = {"Pod": "v1", "PodGroup": PODGROUP[0]}.get(item["kind"]) or item["apiVersion"]
+    version = {"Pod": "v1", "PodGroup": record.gang.api_version}.get(item["kind"]) or item["apiVersion"]
     subject = Subject(version, item["kind"], item["metadata"].get("namespace", ""))
     record.take(Change(subject, kind, (item,), record.known_until))

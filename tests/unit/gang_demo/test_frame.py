@@ -19,6 +19,7 @@ from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.gang_demo.catalogue import CASES, NAMES, describe, require_kinds, select_cases
 from kubeflow_volcano.gang_demo.model import Outcome
 from kubeflow_volcano.gang_demo.play.history import History
+from kubeflow_volcano.gang_demo.play.limits import LIMITS
 from kubeflow_volcano.gang_demo.play.running import count_free_gpus
 from kubeflow_volcano.gang_demo.play.stand import Stand
 from kubeflow_volcano.gang_demo.show.picture import draw
@@ -96,6 +97,15 @@ class TestShowing:
         assert "inconclusive: the watch broke off" in text
         assert not [line for line in text.splitlines() if line != line.rstrip()]
 
+    def test_what_need_not_hold_is_shown_with_its_reason_and_is_no_failure(self) -> None:
+        found = outcome(problem="1 pod evicted", limit="it looks at one pod")
+
+        assert found.verdict == "NOT as claimed: 1 pod evicted (it looks at one pod)"
+        assert found.is_expected
+        assert replace(found, problem="").verdict == "as claimed"
+        assert not replace(found, judged=False).is_expected
+        assert not replace(found, limit="").is_expected
+
     def test_of_many_cases_three_stand_abreast(self) -> None:
         heads = [f"case-{number}" for number in range(5)]
         lines = side_by_side([outcome(title=head) for head in heads]).splitlines()
@@ -138,6 +148,13 @@ class TestCatalogue:
     def test_names_of_cases_begin_with_their_scenario_and_differ(self) -> None:
         assert len({case.name for case in CASES}) == len(CASES)
         assert [case.name for case in CASES if not case.name.startswith(f"{case.scenario}-")] == []
+
+    def test_what_need_not_hold_is_said_of_cases_that_can_be_played(self) -> None:
+        assert [
+            (scheduler, name)
+            for scheduler, name in LIMITS
+            if name not in {case.name for case in select_cases([], scheduler)}
+        ] == []
 
     def test_manifests_lie_in_namespaces_of_the_given_name(self) -> None:
         for case in CASES:

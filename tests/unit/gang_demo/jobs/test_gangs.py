@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.gang_demo.jobs.gangs import LONGEST_IN_PART, Gang, are_refused_for_gpus, find_gang
 from kubeflow_volcano.gang_demo.play.history import History
-from tests.samples.histories import deleted, group, history, later, pod
+from tests.samples.histories import deleted, group, history, later, pod, seen
 
 
 def member(number: int, **how: Any) -> Object:
@@ -54,9 +55,9 @@ class TestWhole:
         assert not gang(history(*objects)).is_whole()
 
     def test_pods_that_are_gone_do_not_count(self) -> None:
-        seen = history(grouped("Running"), *placed(0, 1, 2), *refused(3))
+        record = history(grouped("Running"), *placed(0, 1, 2), *refused(3))
 
-        assert not gang(deleted(seen, *placed(2))).is_whole()
+        assert not gang(deleted(record, *placed(2))).is_whole()
 
     def test_a_gang_smaller_than_its_job_may_be_there_while_others_wait(self) -> None:
         record = history(grouped("Running", 2), *placed(0, 1), *refused(2))
@@ -74,6 +75,11 @@ class TestWithheld:
 
     def test_there_may_be_no_pods_of_a_group_that_is_not_admitted(self) -> None:
         assert gang(history(grouped("Pending"))).is_withheld()
+
+    def test_each_pod_tells_it_where_the_scheduler_writes_nothing_into_groups(self) -> None:
+        some = history(grouped("Pending", judged=False), *refused(0, 1), member(2), gang=SCHEDULER_PLUGINS)
+        assert not gang(some).is_withheld()
+        assert gang(seen(some, *refused(2))).is_withheld()
 
     @pytest.mark.parametrize(
         "objects",
@@ -110,22 +116,22 @@ class TestContradicted:
         assert gang(later(history(grouped(), *placed(0, 1)), LONGEST_IN_PART)).find_contradiction(3) == ""
 
     def test_a_pod_that_had_a_node_for_a_moment_is_not_forgotten(self) -> None:
-        seen = deleted(history(grouped(), *placed(0)), *placed(0))
+        record = deleted(history(grouped(), *placed(0)), *placed(0))
 
-        assert gang(seen).find_contradiction(0).startswith("1 of 3 pods ")
+        assert gang(record).find_contradiction(0).startswith("1 of 3 pods ")
 
     def test_a_group_of_another_size(self) -> None:
         assert "minMember 1 instead" in gang(history(grouped(minimum=1))).find_contradiction(3)
 
     def test_pods_of_another_scheduler(self) -> None:
-        seen = history(member(0, scheduler="default-scheduler"))
+        record = history(member(0, scheduler="default-scheduler"))
 
-        assert "scheduler default-scheduler" in gang(seen).find_contradiction(3)
+        assert "scheduler default-scheduler" in gang(record).find_contradiction(3)
 
     def test_a_gang_that_stays_in_part(self) -> None:
-        seen = later(history(grouped("Running"), *placed(0, 1)), 10)
+        record = later(history(grouped("Running"), *placed(0, 1)), 10)
 
-        assert re.match(r"j .*3 pods .*10\.0 s", gang(seen).find_contradiction(3))
+        assert re.match(r"j .*3 pods .*10\.0 s", gang(record).find_contradiction(3))
         assert gang(later(history(grouped("Running", 2), *placed(0, 1)), 10), 2).find_contradiction(3) == ""
 
 
