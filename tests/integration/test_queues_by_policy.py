@@ -50,7 +50,7 @@ def running() -> Iterator[Cluster]:
         for obj in with_queue_policy(cluster, [], settings(team(queue={}), team("plain")).profiles):
             cluster.apply(obj, manager="test")
         # The server reads its policies after a moment.
-        until(lambda: queue(cluster, "vision", *KINDS[0], dry_run=True) == "vision")
+        until(lambda: cluster.create(new("vision", *KINDS[0]), dry_run=True)["spec"].get("queue") == "vision")
         yield cluster
     finally:
         assert down(SPEC.name).left == ()
@@ -60,9 +60,12 @@ def namespace(name: str, queue: str) -> Object:
     return new_object("v1", "Namespace", name, meta={"annotations": {QUEUE_NAME: queue}} if queue else None)
 
 
-def queue(cluster: Cluster, namespace: str, api_version: str, kind: str, *, dry_run: bool = False, **named: str) -> str:
-    obj: Object = new_object(api_version, kind, "", namespace, meta={"generateName": "job-"}, spec=named)
-    return str(cluster.create(obj, dry_run=dry_run)["spec"].get("queue"))
+def new(namespace: str, api_version: str, kind: str, **named: str) -> Object:
+    return new_object(api_version, kind, "", namespace, meta={"generateName": "job-"}, spec=named)
+
+
+def queue(cluster: Cluster, namespace: str, api_version: str, kind: str, **named: str) -> str:
+    return str(cluster.create(new(namespace, api_version, kind, **named))["spec"].get("queue"))
 
 
 @pytest.mark.parametrize(("api_version", "kind"), KINDS)
