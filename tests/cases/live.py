@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import tempfile
+import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import yaml
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.pods.exec import execute
 from kubeflow_volcano.cluster.watch.waiting import wait_ready
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import silent
@@ -143,7 +145,22 @@ def _configured(cluster: Cluster, words: list[tuple[str, str]]) -> Iterator[None
         text = text.replace(old, new)
     with patched(cluster, CONFIGURATION) as patch:
         patch({"data": {key: text}})
+        _read_again(cluster, key, text)
         yield
+
+
+def _read_again(cluster: Cluster, key: str, text: str) -> None:
+    """Let the scheduler have this configuration: a kubelet looks for it when a pod changes, and else once a minute."""
+    where = CONFIGURATION.namespace
+    (pod,) = cluster.list("v1", "Pod", namespace=where, labels="app=volcano-scheduler").items
+    name = pod["metadata"]["name"]
+    cluster.patch(Ref.of(pod), {"metadata": {"annotations": {"cases/read-again": uuid.uuid4().hex}}})
+
+    def said() -> str:
+        command = ("cat", f"/volcano.scheduler/{key}")
+        return execute(cluster, where, name, pod["spec"]["containers"][0]["name"], command, seconds=10).output
+
+    until(lambda: said() == text)
 
 
 def _ref(text: str) -> Ref:

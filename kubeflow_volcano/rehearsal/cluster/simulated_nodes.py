@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from kubeflow_volcano import foreign
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput
@@ -144,7 +145,7 @@ def _devices(node: Object) -> dict[str, str]:
 def _described(node: Object) -> dict[str, list[str]]:
     """The labels and resources that the node has of its kind; nodes of earlier versions had GPUs only."""
     text = (node["metadata"].get("annotations") or {}).get(_DESCRIBED)
-    found: dict[str, list[str]] = json.loads(text) if text else {"labels": [], "resources": [GPU]}
+    found: dict[str, list[str]] = foreign.read_json(text) if text else {"labels": [], "resources": [GPU]}
     return found
 
 

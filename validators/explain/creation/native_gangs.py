@@ -29,7 +29,10 @@ def is_native(situation: Situation) -> bool:
 
 
 def native_gang(situation: Situation) -> Iterator[Finding]:
-    """The PodGroup is missing, can never reach minCount, or does not go with its pods."""
+    """The PodGroup is missing, can never reach minCount, or does not fit its pods.
+
+    Rules: pkg/scheduler/schedule_one_podgroup.go (validatePodGroup) of Kubernetes v1.37.2.
+    """
     group = situation.group
     if group is None:
         yield from _missing(situation)
@@ -70,7 +73,10 @@ def native_gang(situation: Situation) -> Iterator[Finding]:
 
 
 def read_by_others(situation: Situation) -> Iterator[Finding]:
-    """Pods that name a PodGroup of Kubernetes, and that another gang scheduler places by a PodGroup of its own."""
+    """Pods that name a PodGroup of Kubernetes, and that another gang scheduler places by a PodGroup of its own.
+
+    Rule: pkg/scheduler/api/job_info.go of Volcano v1.15.1 takes the group from an annotation of the pod alone.
+    """
     named = {name for pod in situation.pods if (name := KUBERNETES.named_by(pod))}
     if named and not is_native(situation):
         yield _not_read(few(sorted(named)), situation.job.ref, situation.gang.scheduler, blocks=False)

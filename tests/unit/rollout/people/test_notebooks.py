@@ -178,7 +178,7 @@ def test_mistakes_are_refused(notebooks: Any, more: Any, words: str) -> None:
 
 
 def test_the_inventory_of_the_page_is_accepted() -> None:
-    (text,) = [item.text for item in blocks(Path(ROOT, "docs/notebooks.md")) if item.language == "yaml"]
+    text, _ = [item.text for item in blocks(Path(ROOT, "docs/notebooks.md")) if item.language == "yaml"]
     found = parse(yaml.safe_load(text)).notebooks
     assert found.gpus is not None
     assert [item.key for item in found.gpus.vendors][-1] == found.gpus.vendor

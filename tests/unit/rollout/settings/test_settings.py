@@ -475,7 +475,16 @@ def keys(kind: type) -> dict[str, Any]:
 def test_every_key_of_the_settings_is_a_public_variable_or_made_of_several() -> None:
     made = {
         *("account", "added", "cache_directory", "cluster_addresses", "components", "kustomize", "kustomize_sum"),
-        *("local_path", "of_profiles", "release", "scheduler_plugins", "source", "sources", "training_operator"),
+        *(
+            "local_path",
+            "of_profiles",
+            "passwords",
+            "release",
+            "scheduler_plugins",
+            "source",
+            "sources",
+            "training_operator",
+        ),
         "volcano",
     }
     assert set(keys(Settings)) - set(schema()["properties"]) == made

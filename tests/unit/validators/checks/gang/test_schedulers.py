@@ -72,7 +72,7 @@ def test_the_second_scheduler_is_what_f1_and_b1_look_for() -> None:
     missing = judged(crds_served, known(kinds=()))
     assert (missing.status, missing.reason) == (Status.FAIL, "Missing")
     assert "podgroups.scheduling.x-k8s.io" in missing.message
-    assert judged(aftermath.no_stale_podgroups, known(kinds=())).because == ("B1",)
+    assert judged(aftermath.no_stale_podgroups, known(kinds=())).reason == NOT_NEEDED
 
 
 @pytest.mark.parametrize(
