@@ -248,16 +248,19 @@ def provisioned(facts: Facts) -> str:
 def _objects(session: Session, example: Example, namespace: str) -> Iterator[Object]:
     """The objects of kinds that are served, under names of this run in this namespace."""
     stem = example.name.rpartition("/")[2]
-    names = {
-        obj["metadata"]["name"]: f"kfv-{session.run}-{stem}"
-        + obj["metadata"]["name"].removeprefix("example").removeprefix(f"-{stem}")
-        for obj in example.objects
-    }
+    declared = [obj["metadata"]["name"] for obj in example.objects]
+    names = {name: _own_name(name, f"kfv-{session.run}-{stem}") for name in declared}
     images = session.options.images if isinstance(session.options, ProbeOptions) else {}
     for obj in example.objects:
         if obj["kind"] in session.cluster.kinds(obj["apiVersion"]):
             own = renamed(obj, {**images, **names})
             yield {**own, "metadata": {**own["metadata"], "namespace": namespace}}
+
+
+def _own_name(name: str, stem: str) -> str:
+    """Its name in a run; as short as can be, as Katib takes no experiment with a name of more than 40 characters."""
+    rest = name.removeprefix("example")
+    return stem if stem.endswith(rest) else stem + rest
 
 
 def renamed(value: Any, names: Mapping[str, str]) -> Any:

@@ -66,6 +66,14 @@ def test_a_name_is_not_doubled() -> None:
     assert [item["metadata"]["name"] for item in made("jobs/tfjob")] == ["kfv-0a1b2c3d-tfjob"]
 
 
+@pytest.mark.parametrize("name", ["experiment", "experiment-trainjob"])
+def test_katib_takes_the_name_of_an_experiment(name: str) -> None:
+    """At most 40 characters (kubeflow/katib, pkg/webhook/v1beta1/experiment/validator, v0.19.0)."""
+    (experiment,) = made(name)
+    assert experiment["metadata"]["name"] == f"kfv-0a1b2c3d-{name}"
+    assert len(experiment["metadata"]["name"]) <= 40
+
+
 def test_images_are_those_of_the_mirror() -> None:
     (image,) = {image for image in example_images() if image.startswith("docker.io/tensorflow/")}
     job = made("jobs/tfjob", images={image: f"m.example.com/{image}"})[0]
