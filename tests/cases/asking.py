@@ -6,15 +6,16 @@ import ast
 import contextlib
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.catalog.images.tables import architectures_of
+from kubeflow_volcano.catalog.parts import Part
 from kubeflow_volcano.catalog.shipped import images_of_release
 from kubeflow_volcano.catalog.symptoms.logs import last_words
-from kubeflow_volcano.catalog.symptoms.paste import shown_by
+from kubeflow_volcano.catalog.symptoms.paste import Shown, shown_by
 from kubeflow_volcano.catalog.symptoms.read import Symptom, recognise
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.images.rename.advice import too_deep
@@ -75,8 +76,17 @@ def _log(look: Look) -> Answer:
 def _paste(look: Look) -> Answer:
     """`given` is what a person pastes; the first symptom that is shown counts, the others are said beside it."""
     shown = shown_by(look.given)
-    says = {item.symptom.reason: "\n".join([item.symptom.todo, *item.symptom.commands]) for item in reversed(shown)}
-    return Answer(None, says, text=f"{shown[0].symptom.cause} {shown[0].symptom.todo}" if shown else "")
+    says = {item.symptom.reason: "\n".join([item.symptom.todo, *_looks(item)]) for item in reversed(shown)}
+    text = [f"{item.symptom.cause} {item.symptom.todo}\n{item.foreign_webhook}" for item in shown[:1]]
+    return Answer(None, says, text="\n".join([*text, *(f"{part.workload} {part.title}" for part in _parts(shown[:1]))]))
+
+
+def _looks(item: Shown) -> list[str]:
+    return [*item.symptom.commands, *(command for part in item.parts for command in part.commands)]
+
+
+def _parts(shown: Iterable[Shown]) -> Iterator[Part]:
+    return (part for item in shown for part in item.parts)
 
 
 def _of_symptom(found: Symptom | None) -> Answer:

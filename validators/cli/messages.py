@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from kubeflow_volcano.catalog.symptoms.paste import alike, shown_by
+from kubeflow_volcano.catalog.symptoms.paste import Shown, alike, shown_by
 from kubeflow_volcano.catalog.symptoms.read import Symptom
 from kubeflow_volcano.problems import Exit, InvalidInput
 from kubeflow_volcano.validators.core.safe import text as safe_text
@@ -14,6 +14,7 @@ from kubeflow_volcano.validators.language.speaking import padded, say, speaking,
 
 _MOST_CHARACTERS = 1_000_000
 _MOST_OF_A_LINE = 300
+_OF_WEBHOOKS = ("kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o wide",)
 
 
 def explain_message(parsed: argparse.Namespace, words: Sequence[str]) -> tuple[str, Exit]:
@@ -31,26 +32,44 @@ def explain_message(parsed: argparse.Namespace, words: Sequence[str]) -> tuple[s
     shown = shown_by(given)
     with speaking(parsed.language):
         if shown:
-            lines = [line for number, item in enumerate(shown, 1) for line in _entry(number, item.symptom, item.line)]
-            return "\n".join(lines) + "\n", Exit.OK
+            lines = [line for number, item in enumerate(shown, 1) for line in _entry(number, item)]
+            return "\n".join([*_how_sure(shown[0]), *lines]) + "\n", Exit.OK
         return "\n".join(_unknown(given)) + "\n", Exit.INCOMPLETE
 
 
-def _entry(number: int, item: Symptom, line: str) -> Iterator[str]:
+def _how_sure(first: Shown) -> Iterator[str]:
+    if first.is_kind:
+        yield wrapped(
+            say("No message of the table is in this text; what follows is what such an error means in any program.")
+        )
+        yield ""
+
+
+def _entry(number: int, item: Shown) -> Iterator[str]:
     if number > 1:
         yield ""
-    yield f"{number}. {item.reason}"
-    yield from _labelled(say("Message"), _shortened(line))
-    yield from _about(item)
+    yield f"{number}. {item.symptom.reason}"
+    yield from _labelled(say("Message"), _shortened(item.line))
+    yield from _about(item.symptom)
+    for part in item.parts:
+        yield from _labelled(say("Part"), f"{part.workload} ({part.title})")
+        yield from _looks(say("look"), part.commands)
+    if item.foreign_webhook:
+        yield from _labelled(say("Part"), f"webhook {safe_text(item.foreign_webhook)}, {say('of no release')}")
+        yield from _looks(say("look"), _OF_WEBHOOKS)
 
 
 def _about(item: Symptom) -> Iterator[str]:
     yield from _labelled(say("Cause"), translated(safe_text(item.cause)))
     yield from _labelled(say("Do"), translated(safe_text(item.todo)))
     anywhere, there = item.looks
-    yield from (f"     {padded(say('look'), 8)}$ {safe_text(line)}" for line in anywhere)
-    yield from (f"     {padded(say('node'), 8)}$ {safe_text(line)}" for line in there)
+    yield from _looks(say("look"), anywhere)
+    yield from _looks(say("node"), there)
     yield from _labelled(say("Read"), ", ".join(item.references))
+
+
+def _looks(label: str, commands: Iterable[str]) -> Iterator[str]:
+    yield from (f"     {padded(label, 8)}$ {safe_text(line)}" for line in commands)
 
 
 def _labelled(label: str, text: str) -> Iterator[str]:

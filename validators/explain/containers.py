@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from kubeflow_volcano.catalog.symptoms.logs import last_words
-from kubeflow_volcano.catalog.symptoms.read import recognise
+from kubeflow_volcano.catalog.symptoms.read import ANYWHERE, recognise
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions, has_ended
 from kubeflow_volcano.cluster.readiness import State, assess_pod
 from kubeflow_volcano.text import counted, few
@@ -112,7 +112,7 @@ def _fails(pod: Object, status: Object, end: Object, notes: PodNotes, kind: str 
     """A container that ends with an error, with what its log says and what is known of that."""
     text = f"{end.get('reason', '')}, exit code {end['exitCode']}"
     line, of_log = last_words(notes.log)
-    known = of_log or recognise(text, "exit")
+    known = of_log or recognise(text, "exit") or recognise(line, ANYWHERE)
     cause = f" Cause: {known.cause}." if known else ""
     lines = notes.log.strip().splitlines()[-_MOST:]
     return finding(

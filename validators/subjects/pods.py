@@ -13,7 +13,7 @@ from functools import lru_cache
 from kubeflow_volcano.catalog.gangs import VOLCANO, podgroup_of
 from kubeflow_volcano.catalog.operator import DEPLOYMENT as OPERATOR
 from kubeflow_volcano.catalog.symptoms.logs import last_words
-from kubeflow_volcano.catalog.symptoms.read import Symptom, recognise
+from kubeflow_volcano.catalog.symptoms.read import ANYWHERE, Symptom, recognise
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
@@ -198,7 +198,7 @@ def _failed(pod: Object, issue: Issue, noted: PodNotes, facts: Facts) -> Issue |
         return _recognised(replace(issue, check="A6", todo=_TODO_UNKNOWN), text, seen, pod)
     issue = replace(issue, check="C7", todo=_TODO_CRASH)
     line, of_log = last_words(noted.log)
-    symptom = of_log or recognise(issue.message, "exit")
+    symptom = of_log or recognise(issue.message, "exit") or recognise(line, ANYWHERE)
     text = f"{issue.message} Its log says: {line}" if line else issue.message
     # The kubelet's word for how a container ends stays the reason: others are compared with it.
     return _explained(replace(issue, message=text), symptom, pod, reason=issue.reason)

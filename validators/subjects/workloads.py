@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from kubeflow_volcano.catalog.symptoms.logs import last_words
-from kubeflow_volcano.catalog.symptoms.read import recognise
+from kubeflow_volcano.catalog.symptoms.read import ANYWHERE, recognise
 from kubeflow_volcano.cluster.admission.pod_security import ENFORCE, needed_level, violated
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import Readiness, State, assess
@@ -162,7 +162,8 @@ def _job(obj: Object, issue: Issue, causes: Sequence[Issue], facts: Facts) -> Is
     young = not failed and age(obj, facts) < facts.timing.grace_seconds
     status = Status.FAIL if expected and not young else Status.WARN
     log = _log_of(issue.ref, facts)
-    line, known = last_words(log)
+    line, of_log = last_words(log)
+    known = of_log or recognise(line, ANYWHERE)
     cause = known.todo if known else "read the log of its pod, and correct the cause."
     todo = f"{cause} Then delete the Job and apply it again."
     message = f"{issue.message} Its log says: {line}" if log.strip() else issue.message

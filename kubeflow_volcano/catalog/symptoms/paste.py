@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from kubeflow_volcano.catalog.symptoms.read import PLACES, Symptom, matches, symptoms
+from kubeflow_volcano.catalog.parts import Part, foreign_webhook, parts_named
+from kubeflow_volcano.catalog.symptoms.read import ANYWHERE, PLACES, Symptom, matches, symptoms
 
-_MOST_LINES, _MOST_SHOWN, _MOST_ALIKE = 200, 5, 3
+_MOST_LINES, _MOST_SHOWN, _MOST_ALIKE, _MOST_KINDS = 200, 5, 3, 2
 _LEAST_ALIKE, _LEAST_SHARED = 0.45, 2
 _GUARDS: Mapping[str, re.Pattern[str]] = {
     place: re.compile(words, re.IGNORECASE)
@@ -36,26 +37,59 @@ _STOP = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A symptom with what the line names in its texts, and the line that shows it."""
+    """A symptom with what the line names in its texts, and the line that shows it.
+
+    `is_kind`: it is only the kind of the error, which means this in any program.
+    """
 
     symptom: Symptom
     line: str
 
+    @property
+    def is_kind(self) -> bool:
+        """Whether no message of a known program is in the line."""
+        return ANYWHERE in self.symptom.seen
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The workloads of the platform that the line names."""
+        return parts_named(self.line)
+
+    @property
+    def foreign_webhook(self) -> str:
+        """The webhook that the line names, if no release has it."""
+        return foreign_webhook(self.line)
+
 
 def shown_by(text: str) -> tuple[Shown, ...]:
-    """The symptoms that lines of the text show, each once with its first line; those that are general come last.
+    """The symptoms that lines of the text show, each once with its first line.
 
-    A message that a terminal or a form has wrapped is looked for as a whole where no line shows anything.
+    General ones count where no other is shown, kinds of errors where none is: of these the last ones, as programs name
+    the cause last. A message that a terminal or a form has wrapped is looked for as a whole where no line shows
+    anything.
     """
     lines = _lines(text)
     for units in (lines, [" ".join(lines)]):
-        found: dict[str, Shown] = {}
-        for line in units:
-            if (shown := _shown(line)) and shown.symptom.id not in found:
-                found[shown.symptom.id] = shown
-        if found:
-            return tuple(sorted(found.values(), key=lambda item: item.symptom.general)[:_MOST_SHOWN])
+        if found := _first_of_each(units, _shown):
+            special = tuple(item for item in found if not item.symptom.general)
+            return (special or found)[:_MOST_SHOWN]
+    for units in (lines[::-1], [" ".join(lines)]):
+        if found := _first_of_each(units, _kind):
+            return found[:_MOST_KINDS]
     return ()
+
+
+def _first_of_each(units: Iterable[str], look: Callable[[str], Shown | None]) -> tuple[Shown, ...]:
+    found: dict[str, Shown] = {}
+    for shown in filter(None, map(look, units)):
+        found.setdefault(shown.symptom.id, shown)
+    return tuple(found.values())
+
+
+def _kind(line: str) -> Shown | None:
+    """The kind of error of a line of which no message is known."""
+    found = next(matches(line, [ANYWHERE]), None)
+    return Shown(found[0].of(found[1]), line) if found else None
 
 
 def alike(text: str) -> tuple[Symptom, ...]:

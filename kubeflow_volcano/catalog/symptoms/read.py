@@ -20,6 +20,9 @@ PLACES = (
 )
 """Where a message may be seen: what `seen` of a symptom may have. A client is kubectl, kustomize, Helm or kubeadm."""
 
+ANYWHERE = "any"
+"""Of a symptom that is a kind of error: what it means in any program, where no other symptom is known."""
+
 
 @dataclass(frozen=True, slots=True)
 class Symptom:
@@ -91,7 +94,7 @@ def recognise(message: str, seen: str) -> Symptom | None:
 
     Args:
         message: as the program wrote it.
-        seen: where it was seen, one of PLACES; a symptom of another place is none.
+        seen: where it was seen, one of PLACES, or ANYWHERE; a symptom of another place is none.
     """
     return next((item.of(found) for item, found in matches(message, [seen])), None)
 
