@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, arguments_of, show
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, show
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.problems import ProblemsError
 from kubeflow_volcano.rollout.backup import files
@@ -18,8 +18,6 @@ _MOST_SHOWN = 8
 
 class ActionModule(Action):
     """Save a backup."""
-
-    ARGUMENTS = arguments_of(__file__)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Write the backup; say what is in it and what is not."""

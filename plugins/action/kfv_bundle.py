@@ -6,7 +6,6 @@ from typing import Any
 
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import (
     Action,
-    arguments_of,
     display,
     failed,
     show,
@@ -20,8 +19,6 @@ from kubeflow_volcano.text import counted, table
 
 class ActionModule(Action):
     """Fill the bundle of the inventory."""
-
-    ARGUMENTS = arguments_of(__file__)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return what was fetched; fail with everything that keeps the bundle from being complete."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, arguments_of, show
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, show
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.verdict import result_of
 from kubeflow_volcano.catalog.images.mirrors import load_mirror
 from kubeflow_volcano.hosts.facts import Host
@@ -43,8 +43,6 @@ class ActionModule(Action):
     A host that does not answer does not fail the step look, and a check that fails does not fail the step judge: the
     role's gate reads `exit_code`. `hosts` are names in the inventory; `plan` is the result of the step plan.
     """
-
-    ARGUMENTS = arguments_of(__file__)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Do one step."""

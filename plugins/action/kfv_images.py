@@ -5,13 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import (
-    Action,
-    arguments_of,
-    display,
-    show,
-    warn,
-)
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, display, show, warn
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.desired import desired
 from kubeflow_volcano.rollout.images.registry.probe import ask_mirror
@@ -21,8 +15,6 @@ from kubeflow_volcano.rollout.images.report.image_list import report
 
 class ActionModule(Action):
     """Rename, in memory, the images of all chosen components."""
-
-    ARGUMENTS = arguments_of(__file__)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Show what each rule does; fail with every rule that cannot be followed and every image that is missing."""

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, arguments_of, show
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, show
 from kubeflow_volcano.rollout.manifests.kustomize_binary import provide
 
 
 class ActionModule(Action):
     """Find or download the program."""
-
-    ARGUMENTS = arguments_of(__file__)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Path and version of the program; fails with every reason why there is none."""

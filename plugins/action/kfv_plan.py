@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import (
-    Action,
-    arguments_of,
-    display,
-    show,
-)
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, display, show
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.scheduled import with_schedule
 from kubeflow_volcano.rollout.images.registry.identities import with_identities
 from kubeflow_volcano.rollout.plan import console
@@ -21,8 +16,6 @@ from kubeflow_volcano.rollout.plan.findings import Verdict
 
 class ActionModule(Action):
     """Plan the roll-out."""
-
-    ARGUMENTS = arguments_of(__file__)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Write and show the plan. Its verdict does not fail the task: the role's gate reads `exit_code`."""

@@ -7,13 +7,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import (
-    Action,
-    arguments_of,
-    failed,
-    show,
-    warn,
-)
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, failed, show, warn
 from kubeflow_volcano.problems import InvalidInput, ProblemsError
 from kubeflow_volcano.rollout.bundle.contents import IMAGES
 from kubeflow_volcano.rollout.bundle.reading import Bundle
@@ -31,8 +25,6 @@ from kubeflow_volcano.text import counted
 
 class ActionModule(Action):
     """Find out which images the registry needs, and copy those that it lacks."""
-
-    ARGUMENTS = arguments_of(__file__)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return what was copied; fail with everything that keeps the registry from being complete."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, arguments_of, show
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, show
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.problems import Unreachable
 from kubeflow_volcano.rehearsal.build.generation import load_generation
@@ -20,8 +20,6 @@ from kubeflow_volcano.rehearsal.spec import ClusterPaths, NodeKind, RehearsalSpe
 
 class ActionModule(Action):
     """Converge the rehearsal cluster."""
-
-    ARGUMENTS = arguments_of(__file__)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Report what was done to reach the state."""

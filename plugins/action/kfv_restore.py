@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, arguments_of, show, warn
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, show, warn
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.experiment.interruption import interruptible
 from kubeflow_volcano.rollout.backup import files
@@ -16,8 +16,6 @@ from kubeflow_volcano.rollout.backup.restore import restore
 
 class ActionModule(Action):
     """Restore a backup."""
-
-    ARGUMENTS = arguments_of(__file__)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Report what became of each object; failed if one was refused."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, arguments_of, warn
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, warn
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.scheduled import with_schedule
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.experiment.interruption import interruptible
@@ -16,8 +16,6 @@ from kubeflow_volcano.rollout.way_in import way_in
 
 class ActionModule(Action):
     """Roll components out."""
-
-    ARGUMENTS = arguments_of(__file__)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Report what became of each object; failed if one was refused or did not become ready."""

@@ -7,12 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import (
-    Action,
-    arguments_of,
-    display,
-    show,
-)
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, display, show
 from kubeflow_volcano.catalog.gangs import GANG_SCHEDULERS, KUBERNETES, GangScheduler
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
@@ -31,7 +26,6 @@ from kubeflow_volcano.rehearsal.spec import RehearsalSpec
 class ActionModule(Action):
     """Play scenarios on the rehearsal cluster, and show how they ended. Nothing of them stays in the cluster."""
 
-    ARGUMENTS = arguments_of(__file__)
     RULES: ClassVar = {"required_if": [("state", "played", ["wiring"])]}
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:

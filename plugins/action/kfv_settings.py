@@ -8,7 +8,7 @@ from typing import Any
 
 from ansible.errors import AnsibleError
 
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, arguments_of, show
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, show
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.values import Variables, undecryptable
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.redaction import without_logins
@@ -30,8 +30,6 @@ from kubeflow_volcano.validators.run.selection import select, waivers
 
 class ActionModule(Action):
     """Collect, template and check the public variables of the host."""
-
-    ARGUMENTS = arguments_of(__file__)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return the settings as plain values; fail with every problem of them."""

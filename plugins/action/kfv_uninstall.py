@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import (
-    Action,
-    arguments_of,
-    display,
-    show,
-)
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, display, show
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.experiment.interruption import interruptible
 from kubeflow_volcano.rollout.uninstall.legacy.run import remove_legacy
@@ -18,8 +13,6 @@ from kubeflow_volcano.rollout.uninstall.run import uninstall
 
 class ActionModule(Action):
     """Uninstall components, or the whole."""
-
-    ARGUMENTS = arguments_of(__file__)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Report what was removed and what stays; failed if an object was refused or is held."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, arguments_of, warn
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, warn
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.scheduled import with_schedule
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.experiment.interruption import interruptible
@@ -20,8 +20,6 @@ from kubeflow_volcano.rollout.way_in import way_in
 
 class ActionModule(Action):
     """Plan the upgrade, or carry it out."""
-
-    ARGUMENTS = arguments_of(__file__)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Without a plan make one; with it upgrade."""

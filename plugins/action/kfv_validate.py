@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, arguments_of, failed, show
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, failed, show
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.expected import expected_of
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.verdict import result_of
 from kubeflow_volcano.catalog.examples import example_images
@@ -31,8 +31,6 @@ from kubeflow_volcano.validators.run.selection import select
 
 class ActionModule(Action):
     """Validate a cluster."""
-
-    ARGUMENTS = arguments_of(__file__)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Report every finding. A check that fails does not fail the task: the role's gate reads `exit_code`."""

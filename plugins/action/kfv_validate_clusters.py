@@ -9,7 +9,7 @@ from typing import Any
 from ansible.utils.color import ANSIBLE_COLOR
 from ansible.utils.display import Display
 
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, arguments_of
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action
 from kubeflow_volcano.problems import Exit, Problem
 from kubeflow_volcano.validators.report.clusters import Combined, Judged, describe_verdicts
 from kubeflow_volcano.validators.report.console import render_clusters
@@ -27,8 +27,6 @@ _NOT_BEGUN = Problem(
 
 class ActionModule(Action):
     """One summary and one report for all clusters."""
-
-    ARGUMENTS = arguments_of(__file__)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Show a line for each cluster and every finding once. In check mode no report is written."""

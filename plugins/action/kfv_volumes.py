@@ -10,7 +10,7 @@ from typing import Any
 
 from kubernetes.utils.quantity import parse_quantity
 
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, arguments_of, display
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, display
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.hosts.volumes.directory import Directory
@@ -31,8 +31,6 @@ class ActionModule(Action):
     A directory that is unfit does not fail the step judge: it is in `refusal`, so that all hosts are judged. `register`
     names the variable in which the role registers each host's result of the step repair.
     """
-
-    ARGUMENTS = arguments_of(__file__)
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Do one step."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -38,12 +39,17 @@ class Action(ActionBase):
 
     TRANSFERS_FILES = False
     ARGUMENTS: ClassVar[Mapping[str, Any]] = {}
-    """Specification of the task's arguments: `arguments_of` the documentation of that name in plugins/modules."""
+    """Specification of the task's arguments; of a class without its own, what the documentation of its plugin says."""
     _task_vars: Mapping[str, Any] = MappingProxyType({})
     variables = Variables(_task_vars, None)
     """Those of the task's host, once it runs."""
     RULES: ClassVar[Mapping[str, Any]] = {}
     """Rules between them, such as `required_if`."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "ARGUMENTS" not in vars(cls):
+            cls.ARGUMENTS = arguments_of(inspect.getfile(cls))
 
     def run(self, tmp: None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """The result of the task; Ansible calls this."""
