@@ -6,6 +6,9 @@ import inspect
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
+from pkgutil import walk_packages
+from types import ModuleType
 from typing import Any
 
 from kubeflow_volcano.validators.core.facts import Evidence, Fact, Facts, Probe, Read
@@ -183,3 +186,14 @@ def natural(id_: str) -> tuple[str, int]:
     if not match:
         raise ValueError(f"not a check id: {id_}")
     return match[1], int(match[2])
+
+
+def checks_in(modules: Iterable[ModuleType]) -> tuple[Check, ...]:
+    """The checks that these modules have, by id."""
+    found = dict.fromkeys(item for module in modules for item in vars(module).values() if isinstance(item, Check))
+    return tuple(sorted(found, key=lambda item: natural(item.id)))
+
+
+def checks_below(package: str, path: Iterable[str]) -> tuple[Check, ...]:
+    """Every check of a package with that path, by id."""
+    return checks_in(import_module(item.name) for item in walk_packages(path, f"{package}."))

@@ -2,35 +2,7 @@
 
 from __future__ import annotations
 
-from kubeflow_volcano.validators.core.check import Check, natural
-from kubeflow_volcano.validators.hosts import (
-    access,
-    cgroups,
-    clock,
-    cluster,
-    kernel,
-    network,
-    resources,
-    runtime,
-    security,
-    system,
-)
+from kubeflow_volcano.validators.core.check import Check, checks_below
 
-CHECKS: tuple[Check, ...] = tuple(
-    sorted(
-        (
-            *access.CHECKS,
-            *system.CHECKS,
-            *kernel.CHECKS,
-            *cgroups.CHECKS,
-            *runtime.CHECKS,
-            *security.CHECKS,
-            *resources.CHECKS,
-            *clock.CHECKS,
-            *network.CHECKS,
-            *cluster.CHECKS,
-        ),
-        key=lambda item: natural(item.id),
-    )
-)
+CHECKS: tuple[Check, ...] = checks_below(__name__, __path__)
 """Every check of hosts, by id."""

@@ -169,6 +169,3 @@ def _answered(facts: Facts, what: str) -> Outcome:
         objects=[host_ref(host.name) for host in inventory.reached],
         observed=versions,
     )
-
-
-CHECKS = (reach, become, python, identity)

@@ -63,6 +63,3 @@ def _synchronized(facts: HostFacts) -> Iterator[Finding]:
     else:
         todo = "install and start chrony (`dnf install chrony`, `systemctl enable --now chronyd`)."
         yield warning("NotKept", "no time service is running", todo=todo)
-
-
-CHECKS = (clock_skew, clock_kept)

@@ -76,6 +76,3 @@ def cluster_nodes(facts: Facts) -> Outcome:
         )
     number = counted(len(expected), "host")
     return passed(f"every host is a node ({number}).", objects=[host_ref(host.name) for host in expected])
-
-
-CHECKS = (cluster, cluster_nodes)

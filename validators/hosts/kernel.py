@@ -197,6 +197,3 @@ def _is_repairable(path: str) -> bool:
 
 def _repair(setting: Setting) -> tuple[Mapping[str, str], ...]:
     return ({"kind": "sysctl", "name": setting.name, "value": setting.value},)
-
-
-CHECKS = (kernel_modules, kernel_settings, inotify_limits, kernel_settings_kept)

@@ -93,6 +93,3 @@ def _proxies(inventory: Inventory, facts: HostFacts) -> Iterator[Finding]:
             )
         else:
             yield passing(f"{user} uses no proxy within the cluster")
-
-
-CHECKS = (mirror_names, proxies)

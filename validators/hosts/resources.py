@@ -211,6 +211,3 @@ def capacity(facts: Facts) -> Outcome:
         objects=objects,
         todo="add hosts, or lower plan_minimum_cpu and plan_minimum_memory_gb if less is intended.",
     )
-
-
-CHECKS = (swap, disk_space, disk_inodes, disk_mounts, capacity)

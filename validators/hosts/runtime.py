@@ -259,6 +259,3 @@ def _is_tested(version: tuple[int, ...], tested: tuple[str, ...]) -> bool:
 
 def _minor(version: tuple[int, ...]) -> str:
     return ".".join(map(str, version[:2]))
-
-
-CHECKS = (container_runtime, runtime_version, kubelet)

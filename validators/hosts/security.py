@@ -131,6 +131,3 @@ def _is_listening(facts: HostFacts, port: int) -> bool:
     if port == KUBELET:
         return bool(facts.kubelet and facts.kubelet.running)
     return bool(facts.networks and facts.networks.services)  # read from an API server's arguments
-
-
-CHECKS = (selinux, firewall)

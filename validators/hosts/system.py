@@ -106,6 +106,3 @@ def _architecture(facts: HostFacts, inventory: Inventory) -> Iterator[Finding]:
 
 def _machine(host: Host) -> str:
     return host.facts.machine.architecture if host.facts and host.facts.machine else ""
-
-
-CHECKS = (operating_system, architecture)

@@ -190,16 +190,3 @@ def _fault(item: Attempt) -> str:
     end = "failed" if item.state is State.FAILED else f"was {item.state.name.lower()} after {item.seconds:.0f} s"
     waits = f"; {item.waiting}" if item.waiting else ""
     return f"{item.example} {end} ({item.said}){waits}"
-
-
-CHECKS = (
-    job_examples,
-    trainjob_example,
-    vcjob_example,
-    notebook_example,
-    tensorboard_example,
-    pipeline_example,
-    experiment_example,
-    model_example,
-    pipeline_run,
-)

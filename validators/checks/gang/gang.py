@@ -124,14 +124,3 @@ def nothing_left_behind(facts: Facts) -> Outcome:
     if not refs:
         return skipped("NothingCreated", "no probe created anything.")
     return passed(f"{len(refs)} probe objects are gone after {cleanup.seconds:.1f} s.", objects=refs)
-
-
-CHECKS = (
-    gang_fits,
-    all_or_nothing,
-    gang_released,
-    gang_control,
-    default_scheduler_control,
-    two_gangs_in_turn,
-    nothing_left_behind,
-)

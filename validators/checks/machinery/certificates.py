@@ -125,6 +125,3 @@ def certificates_ready(facts: Facts) -> Outcome:
         claim=f"{counted(len(looked_at), 'Certificate')} ready and stored, none about to expire.",
         expected="Ready=True, valid for more than 7 days",
     )
-
-
-CHECKS = (certificates_ready,)

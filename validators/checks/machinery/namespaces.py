@@ -124,6 +124,3 @@ def _issue(namespace: Object, facts: Facts) -> Issue | None:
     else:
         todo = finalizing(finalizers, facts) or "see the log of kube-controller-manager, which deletes what is left."
     return Issue("B8", Status.FAIL, ref, "Stuck", message, todo, ("B2",) if failing else ())
-
-
-CHECKS = (namespaces_active,)

@@ -143,6 +143,3 @@ def _unlisted(name: str, error: str, facts: Facts) -> Issue:
 
 def _crd(name: str) -> Ref:
     return Ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name)
-
-
-CHECKS = (crds_served, apiservices_available, kinds_listable)

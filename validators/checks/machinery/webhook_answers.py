@@ -354,6 +354,3 @@ def _simulated(asked: list[HookAnswer], facts: Facts) -> str:
 def _unasked(answers: tuple[HookAnswer, ...]) -> str:
     reasons = Counter(item.unasked for item in answers if item.unasked)
     return "".join(f" {number} not called: {reason}." for reason, number in sorted(reasons.items()))
-
-
-CHECKS = (webhooks_answer,)

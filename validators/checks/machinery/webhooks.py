@@ -187,6 +187,3 @@ def _calls(facts: Facts) -> Iterator[_Call]:
         webhook = (crd["spec"].get("conversion") or {}).get("webhook") or {}
         if service := webhook.get("clientConfig", {}).get("service"):
             yield _Call(Ref.of(crd), "its conversion", Ref("v1", "Service", service["namespace"], service["name"]))
-
-
-CHECKS = (webhooks_sound, webhook_blast_radius, no_orphan_webhooks)

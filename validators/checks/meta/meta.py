@@ -146,6 +146,3 @@ def stable_verdicts(facts: Facts) -> Outcome:
         objects=[ref for first, second in flaky for ref in (*first.outcome.objects, *second.objects)],
         todo="check the objects that these checks name: what changes by itself will also fail users' jobs.",
     )
-
-
-CHECKS = (clean_up_proven, nothing_else_touched, stable_verdicts)

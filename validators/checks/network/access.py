@@ -94,6 +94,3 @@ def profile_isolated(facts: Facts) -> Outcome:
         todo="find the binding that allows it, and bind whom you mean instead.",
         commands=[f"kubectl auth can-i --list -n {name} --as {user}" for name, user, _ in ways[:3]],
     )
-
-
-CHECKS = (profile_isolated,)

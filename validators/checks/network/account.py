@@ -193,6 +193,3 @@ def _is_expected(found: Mapping[str, str], users: Sequence[str], expected: Expec
     if expected.user_email and expected.user_email not in found.values():
         return True
     return not {owner.casefold() for owner in found.values()}.isdisjoint(item.casefold() for item in users)
-
-
-CHECKS = (published_password, profile_visible, one_owner)

@@ -170,6 +170,3 @@ def _is_address(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-CHECKS = (dns,)

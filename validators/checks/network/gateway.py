@@ -159,6 +159,3 @@ def _describe(hop: Hop) -> str:
 def _is_sign_in(location: str) -> bool:
     """Whether a redirect goes to Dex, to what stands before it, or elsewhere over TLS, such as to another provider."""
     return location.startswith("https://") or any(step in location for step in _SIGN_IN)
-
-
-CHECKS = (gateway,)

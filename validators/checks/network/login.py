@@ -140,6 +140,3 @@ def _not_tried(evidence: Login, failure: tuple[str, str]) -> Outcome:
         todo=todo,
         because=("C2",) if evidence.forwarded else (),
     )
-
-
-CHECKS = (login,)

@@ -285,6 +285,3 @@ def _pods(facts: Facts, wanted: Mapping[Ref, Object]) -> Iterator[Issue]:
         command = f"kubectl -n {owner.namespace} rollout restart {owner.kind.lower()}/{owner.name}"
         todo = "restart it, once its namespace injects sidecars and the injector answers."
         yield Issue("E11", Status.FAIL, owner, "NoSidecar", text, todo, changes=(command,))
-
-
-CHECKS = (policies_select_pods, sidecars_injected)

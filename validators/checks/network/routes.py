@@ -82,6 +82,3 @@ def _unreached(broken: Sequence[Way], evidence: NetworkEvidence, observed: Mappi
 
 def _node(name: str) -> Ref:
     return Ref("v1", "Node", "", name)
-
-
-CHECKS = (pod_to_service,)

@@ -71,6 +71,3 @@ def _sidecar(pod: Object, injected: set[str]) -> Issue | None:
 
 def _native(pod: Object) -> bool:
     return any(item["name"] == _PROXY for item in pod["spec"].get("initContainers") or ())
-
-
-CHECKS = (no_sidecar,)

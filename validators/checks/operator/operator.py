@@ -273,14 +273,3 @@ def _job_of(group: Object) -> Ref | None:
         if owner["apiVersion"].partition("/")[0] == TRAINING.job_group:
             return Ref(owner["apiVersion"], owner["kind"], group["metadata"]["namespace"], owner["name"])
     return None
-
-
-CHECKS = (
-    gang_flag,
-    operator_may_group,
-    operator_after_volcano,
-    operator_kinds,
-    podgroup_made,
-    gang_through_operator,
-    operator_awake,
-)

@@ -127,6 +127,3 @@ def trainjob_ganged(facts: Facts) -> Outcome:
     if evidence is None:
         return skipped("NoRuntime", "no runtime of the cluster is for pods that all do the same.")
     return judging.ganged(TRAINER, evidence, facts)
-
-
-CHECKS = (runtimes_gang, trainer_may_group, trainer_after_volcano, trainer_kinds, trainjob_ganged)

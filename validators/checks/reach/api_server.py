@@ -130,6 +130,3 @@ def _places(rules: Iterable[Rule]) -> list[str]:
 
 def _place(namespace: str) -> str:
     return f"in namespace {namespace}" if namespace else "cluster-wide"
-
-
-CHECKS = (api_server, own_permissions)

@@ -184,6 +184,3 @@ def _least(bounds: Bounds) -> float:
     """The smallest difference within the bounds; 0 if they include it."""
     low, high = bounds
     return max(low, -high, 0.0)
-
-
-CHECKS = (clock_skew,)

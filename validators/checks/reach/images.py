@@ -75,6 +75,3 @@ def _other(pod: Object, container: str, wanted: str, runs: str) -> Issue:
     message = f"container {container} of {ref} is pinned to {wanted} and runs {runs}."
     todo = "delete the pod so that the node pulls the image again, and find out what retags it."
     return Issue("A6", Status.WARN, ref, "OtherDigest", message, todo)
-
-
-CHECKS = (images_arrive,)

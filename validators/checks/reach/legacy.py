@@ -133,6 +133,3 @@ def _legacy(obj: Object, reason: str, what: str, todo: str, status: Status = Sta
 def _workloads(facts: Facts) -> Iterator[Object]:
     for resource in _WORKLOADS:
         yield from judged(facts, resource)
-
-
-CHECKS = (no_legacy,)

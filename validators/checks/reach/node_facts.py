@@ -164,6 +164,3 @@ def _skew(kubelet: str, facts: Facts) -> str:
     except ValueError:
         return f"kubelet {kubelet}, which is not a version"
     return f"kubelet {kubelet}, {way} than the API server, {facts.server_version}" if way else ""
-
-
-CHECKS = (node_facts,)

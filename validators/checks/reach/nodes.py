@@ -189,6 +189,3 @@ def _left(taking: Sequence[Object], facts: Facts) -> Amounts:
 
 def _listed(amounts_by_name: dict[str, str]) -> str:
     return " and ".join(f"{amount} {name}" for name, amount in amounts_by_name.items())
-
-
-CHECKS = (nodes,)

@@ -118,6 +118,3 @@ def foreign_owners(facts: Facts) -> Outcome:
         objects=sorted(marks),
         todo="name its component in kubeflow_existing to leave it to that tool, or in kubeflow_adopt to take it over.",
     )
-
-
-CHECKS = (foreign_owners,)

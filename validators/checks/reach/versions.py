@@ -114,6 +114,3 @@ def _against(recognised: Recognised) -> str:
 
 def _of(releases: frozenset[str]) -> str:
     return ", ".join(sorted(releases)) or "no known release"
-
-
-CHECKS = (images_as_planned, release_recognised)

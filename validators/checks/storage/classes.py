@@ -216,6 +216,3 @@ def _no_path(unlisted: Unlisted, text: str, objects: list[Ref], observed: dict[s
         commands=(f"kubectl -n {ref.namespace} get configmap {ref.name} -o yaml",),
         changes=(patch,) if unlisted.wanted else (),
     )
-
-
-CHECKS = (default_class, provisioner_alive, round_trip)

@@ -165,6 +165,3 @@ def _shown(every: Sequence[Seen], wrong: Sequence[Seen]) -> dict[str, object]:
         "observed": _observed(every),
         "objects": _nodes(wrong),
     }
-
-
-CHECKS = (node_directories,)

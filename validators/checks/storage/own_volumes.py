@@ -93,6 +93,3 @@ def _unasked(failures: Sequence[tuple[Ref, str, str]]) -> Outcome:
 
 def _objects(answers: Sequence[Answer]) -> tuple[Ref, ...]:
     return tuple(dict.fromkeys(ref for item in answers for ref in (item.asked.consumer, item.asked.pod)))
-
-
-CHECKS = (existing_volumes_writable,)

@@ -116,6 +116,3 @@ def _mounts(pod: Object, claim: Ref) -> bool:
         return False
     sources = (item.get("persistentVolumeClaim") or {} for item in pod["spec"].get("volumes") or ())
     return any(source.get("claimName") == claim.name for source in sources)
-
-
-CHECKS = (claims_bound, volumes_sound)

@@ -247,6 +247,3 @@ def _of(item: Written) -> Iterator[Ref]:
     else:
         yield Ref("storage.k8s.io/v1", "StorageClass", "", item.target.storage_class)
     yield from item.target.consumers
-
-
-CHECKS = (consumer_can_write,)

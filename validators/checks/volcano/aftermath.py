@@ -222,6 +222,3 @@ def _changed(obj: Object) -> float:
     turns = (item.get("lastTransitionTime") for item in conditions(obj).values())
     times = [obj["metadata"]["creationTimestamp"], *(text for text in (*ends, *turns) if text)]
     return max(datetime.fromisoformat(text).timestamp() for text in times)
-
-
-CHECKS = (no_start_panics, no_stale_podgroups, no_broken_gangs)

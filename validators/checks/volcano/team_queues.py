@@ -217,6 +217,3 @@ def _sound(new: NewJobs, teams: Mapping[str, str], groups: list[Object]) -> Outc
 
 def _namespaces(landings: list[Landing]) -> list[Ref]:
     return [Ref("v1", "Namespace", "", name) for name in dict.fromkeys(item.namespace for item in landings)]
-
-
-CHECKS = (team_queues,)

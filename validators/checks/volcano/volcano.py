@@ -344,6 +344,3 @@ def version_pair(facts: Facts) -> Outcome:
 
 def _minor(version: str) -> str:
     return ".".join(version.split(".")[:2])
-
-
-CHECKS = (components, queue_open, gang_plugin, version_pair)

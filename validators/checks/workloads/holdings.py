@@ -264,6 +264,3 @@ def _by_component(holdings: Holdings, refs: Iterable[Ref]) -> dict[str, int]:
     for component in sorted(holdings.expected[ref] for ref in refs):
         counted[component] = counted.get(component, 0) + 1
     return counted
-
-
-CHECKS = (inventory_complete,)

@@ -130,6 +130,3 @@ def _left(stale: StaleObjects) -> Outcome:
         "the same removes it.",
         evidence={"stale.txt": "\n".join(f"{stale.left[ref] or '?'}: {ref.api_version} {ref}" for ref in left)},
     )
-
-
-CHECKS = (nothing_stale,)

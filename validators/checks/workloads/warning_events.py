@@ -247,6 +247,3 @@ def _owners(event: Warned, facts: Facts) -> tuple[Cause, ...]:
     about = {ref, _service_of(ref, facts)} if ref.kind in _OF_SERVICES else {ref}
     issues = (*pods.issues(facts), *workloads.issues(facts), *services.issues(facts))
     return tuple(dict.fromkeys(id_ for item in issues if item.ref in about for id_ in item.because or (item.check,)))
-
-
-CHECKS = (no_warning_events,)

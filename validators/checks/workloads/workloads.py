@@ -133,15 +133,3 @@ def services_backed(facts: Facts) -> Outcome:
     outcome = verdict(found, looked_at, claim=claim, expected=expected)
     by_dns_alone = bool(found) and all(item.reason == services.NO_NAME_SERVER for item in found)
     return replace(outcome, refuted_by=("E1",)) if by_dns_alone else outcome
-
-
-CHECKS = (
-    deployments,
-    stateful_sets,
-    daemon_sets,
-    jobs,
-    pods_ready,
-    no_restart_loop,
-    pods_placed,
-    services_backed,
-)

@@ -10,7 +10,7 @@ from kubeflow_volcano.catalog import read
 from kubeflow_volcano.catalog.examples import example_kinds, load_example
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.validators.checks.acceptance import acceptance
-from kubeflow_volcano.validators.core.check import Check
+from kubeflow_volcano.validators.core.check import Check, checks_in
 from kubeflow_volcano.validators.core.expectations import Expectations
 from kubeflow_volcano.validators.core.facts import Probe
 from kubeflow_volcano.validators.core.outcome import Outcome, Status
@@ -76,7 +76,7 @@ def test_a_refused_object_is_no_verdict_on_the_example() -> None:
     assert (outcome.status, outcome.reason) == (Status.ERROR, "ProbeRefused")
 
 
-@pytest.mark.parametrize("check", acceptance.CHECKS, ids=lambda item: item.id)
+@pytest.mark.parametrize("check", checks_in([acceptance]), ids=lambda item: item.id)
 def test_each_check_is_on_request_and_names_a_component_of_some_release(check: Check) -> None:
     assert check.opt_in == "acceptance"
     assert check.severity == "major"
@@ -88,7 +88,7 @@ def test_each_check_is_on_request_and_names_a_component_of_some_release(check: C
 def test_every_kind_that_has_an_example_of_its_own_is_created_by_a_check_with_its_rights() -> None:
     groups = {
         (rule.group, rule.resource)
-        for check in acceptance.CHECKS
+        for check in checks_in([acceptance])
         for rule in check.rules
         if rule.verb == "create" and rule.group
     }

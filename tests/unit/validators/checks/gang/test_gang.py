@@ -16,6 +16,7 @@ from kubeflow_volcano.experiment.record import Group, Member, Moment
 from kubeflow_volcano.experiment.remains import Cleanup, Tracked
 from kubeflow_volcano.experiment.stage import Step
 from kubeflow_volcano.validators.checks.gang import gang
+from kubeflow_volcano.validators.core.check import checks_in
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.outcome import Outcome, Status
 from kubeflow_volcano.validators.probes.audit import CLEANUP
@@ -120,7 +121,7 @@ def without(id_: str, *instead: Step) -> tuple[Step, ...]:
 
 def judge(seen: GangEvidence) -> Mapping[str, Outcome]:
     known: Facts = facts(evidences={GANG: seen})
-    return {item.id: item(known) for item in gang.CHECKS if item.id != "H8"}
+    return {item.id: item(known) for item in checks_in([gang]) if item.id != "H8"}
 
 
 def test_a_webhook_that_gives_pods_another_scheduler_is_the_cause_and_named() -> None:

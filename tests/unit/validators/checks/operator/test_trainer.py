@@ -11,6 +11,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.experiment.record import Group, Member
 from kubeflow_volcano.validators.checks.operator import trainer as checks
 from kubeflow_volcano.validators.checks.operator.common import OPERATOR_ACCESS, OPERATOR_ADMISSION, OPERATOR_LOG
+from kubeflow_volcano.validators.core.check import checks_in
 from kubeflow_volcano.validators.core.expectations import Expectations
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.outcome import Status
@@ -108,7 +109,7 @@ def test_no_runtime_is_no_pass_and_where_none_gangs_own_ones_fail_too() -> None:
 
 
 def test_where_trainer_is_not_expected_its_checks_are_skipped() -> None:
-    assert {judged(check, facts()).reason for check in checks.CHECKS} == {"NotExpected"}
+    assert {judged(check, facts()).reason for check in checks_in([checks])} == {"NotExpected"}
 
 
 def test_trainers_rights_and_its_start_are_its_own() -> None:
