@@ -17,6 +17,7 @@ __all__ = ["CRD_KIND", "WEBHOOK_KINDS", "WORKLOAD_KINDS", "Graph", "Needs", "gra
 WORKLOAD_KINDS = frozenset({"CronJob", "DaemonSet", "Deployment", "Job", "Pod", "ReplicaSet", "StatefulSet"})
 CRD_KIND = "CustomResourceDefinition"
 _BINDINGS = frozenset({"ClusterRoleBinding", "RoleBinding"})
+_QUEUE = ("scheduling.volcano.sh", "Queue")
 
 # What pods read at their start, in their namespace or cluster-scoped; sent before the workloads that could read it.
 # The bindings of their ServiceAccount are followed wherever they are.
@@ -76,7 +77,8 @@ def graph(
     - A CRD established and served before objects of its kind, and before workloads that may use that kind, because
       controllers may look for it only once, at their start. Workloads of the CRD's part and of parts that require it
       count as users also if their rights are unknown.
-    - A Role before its bindings, a StorageClass before claims, and what pods read before workloads.
+    - A Role before its bindings, a StorageClass before claims, a Queue of Volcano before its children, whose parent
+      Volcano's webhook looks up since 1.15, and what pods read before workloads.
     - A webhook configuration right after its backend is applied, because backends wait for it to write their CA;
       `apply/waiting/failure_policy.py` says what it fails with until then.
     - The backend ready and the webhook answering before an object that it intercepts, unless the backend itself needs
@@ -115,6 +117,7 @@ class _Index:
         self.namespaces = {ref.name: ref for ref in by_ref if ref.kind == "Namespace"}
         self.roles = {(ref.kind, ref.namespace, ref.name): ref for ref in by_ref if ref.kind in {"ClusterRole", "Role"}}
         self.classes = {ref for ref in by_ref if ref.kind == "StorageClass"}
+        self.queues = {ref.name: ref for ref in by_ref if (ref.group, ref.kind) == _QUEUE}
         self.crds = {
             (obj["spec"]["group"], obj["spec"]["names"]["kind"]): ref
             for ref, obj in by_ref.items()
@@ -156,6 +159,8 @@ def _add(obj: Object, needs: Needs, index: _Index) -> None:
             needs.applied.add(bound)
     if ref.kind == "PersistentVolumeClaim":
         needs.applied |= index.classes
+    if (ref.group, ref.kind) == _QUEUE and (parent := index.queues.get((obj.get("spec") or {}).get("parent", ""))):
+        needs.applied.add(parent)
     if ref.kind in WORKLOAD_KINDS:
         needs.applied |= index.read[""] | index.read[ref.namespace]
 

@@ -29,6 +29,9 @@ _HEAL_SECONDS = 120.0
 """How long one object is retried: longer than an API server takes to restart."""
 _NOT_SERVED_SECONDS = 30.0
 _REPLACE_SECONDS = 60.0
+_SEEN_SECONDS = 30.0
+"""How long a webhook may take to see an object that was just sent."""
+_LACKS = re.compile(r'denied the request: .*"([^"]+)" not found')
 _CONFLICT_WITH = re.compile(r'conflicts? with "([^"]+)"')
 
 
@@ -48,7 +51,8 @@ class Applier:
     deadline. Any other refusal is final.
 
     In check mode every request is a server-side dry run. Objects whose namespace or API group is still to be created
-    (`planned_namespaces`, `planned_groups`) are reported as created without a request. `texts` keeps each object before
+    (`planned_namespaces`, `planned_groups`) are reported as created without a request, and those that a webhook refuses
+    for want of another one of `names`, which are sent with them, as created as well. `texts` keeps each object before
     and after for the difference.
 
     Fields that are left to others (`ceded` in what was found) are sent when the object is created, and given up then;
@@ -62,6 +66,7 @@ class Applier:
     texts: bool = True
     planned_namespaces: Collection[str] = ()
     planned_groups: Collection[str] = ()
+    names: Collection[str] = ()
     adopted: Collection[Ref] = ()
     brought: Collection[str] = ()
     _reported: set[str] = field(default_factory=set)
@@ -81,6 +86,8 @@ class Applier:
             after, replaced = self._send(obj, ref, before, found.ceded)
             after = without_left_fields(after) if taken and self.check else after
         except ApiError as error:
+            if self.check and self._lacks_another(error):
+                return ObjectOutcome(ref, Action.CHANGED if before else Action.CREATED, _light(before), obj)
             return ObjectOutcome(ref, Action.FAILED, None, None, str(error), uid=found.uid)
         generation, uid = after["metadata"].get("generation", 0), after["metadata"].get("uid", "")
         if replaced:
@@ -102,6 +109,7 @@ class Applier:
     def _send(self, obj: Object, ref: Ref, before: Object | None, ceded: Sequence[Pointer]) -> tuple[Object, bool]:
         """The object after, and whether it was recreated."""
         not_served = self.deadline.at_most(0 if self.check else _NOT_SERVED_SECONDS)
+        unseen = self.deadline.at_most(_SEEN_SECONDS)
         force = replaced = False
         text = self._without_ceded(obj, before, ceded) if before and ceded else obj
         while True:
@@ -140,7 +148,7 @@ class Applier:
                     self._remove(ref, before, error)
                     replaced, text = True, obj
                     continue
-                elif self._heals(error) and not self.check and not self.deadline.passed:
+                elif self._heals(error, unseen) and not self.check and not self.deadline.passed:
                     self._report_once(f"{ref} is retried: {error}", error.message)
                 else:
                     raise
@@ -195,10 +203,16 @@ class Applier:
             owned_by(live, FIELD_MANAGER) is not None or live["metadata"]["uid"] in self.brought
         )
 
-    @staticmethod
-    def _heals(error: ApiError) -> bool:
-        """Whether to retry: a webhook will answer, or another client created the object first."""
-        return error.webhook_unanswered or error.reason == "AlreadyExists"
+    def _heals(self, error: ApiError, unseen: Deadline) -> bool:
+        """Whether to retry: a webhook will answer or see what was sent, or another client created the object first."""
+        if error.webhook_unanswered or error.reason == "AlreadyExists":
+            return True
+        return self._lacks_another(error) and not unseen.passed
+
+    def _lacks_another(self, error: ApiError) -> bool:
+        """Whether a webhook, whose cache is late, does not know an object of this run yet."""
+        lacks = _LACKS.search(error.message)
+        return lacks is not None and lacks[1] in self.names
 
     def _remove(self, ref: Ref, before: Object, error: ApiError) -> None:
         self.progress(f"{ref} is recreated, because an immutable field changes")

@@ -164,6 +164,28 @@ def test_a_queue_takes_back_what_it_deserves_by_whole_gangs(stand: Volcano, acti
         assert evicted(stand, namespace, "late") == (bool(action), [2, 2 - 2 * bool(action)])
 
 
+def test_queues_of_one_parent_have_no_more_than_its_capability_between_them(stand: Volcano) -> None:
+    document = stand.upstream()
+    for tier in document["tiers"]:
+        tier["plugins"] = [item for item in tier["plugins"] if item["name"] not in {"proportion", "overcommit"}]
+    document["tiers"][-1]["plugins"].append({"name": "capacity", "enableHierarchy": True})
+    queues = [
+        {"name": "department", "capability": {"nvidia.com/gpu": 2}},
+        *({"name": name, "parent": "department"} for name in ("vision", "speech")),
+    ]
+    stand.installed(volcano_scheduler_tiers=document["tiers"], volcano_queues=queues)
+    with space(stand.cluster) as namespace:
+        stand.create(namespace, vcjob("wide", 3, 3, "speech"))
+        stand.create(namespace, vcjob("first", 2, 2, "vision"))
+        until(lambda: stand.placed(namespace, "first") == [2])
+        stand.create(namespace, vcjob("second", 1, 1, "speech"))
+        assert at_last(lambda: stand.placed(namespace, "second", "wide"), [1, 3], QUIET_SECONDS, every=1) == [0, 0]
+        assert explained(stand, namespace, "wide")["OverCapability"] == "department"
+        assert explained(stand, namespace, "second")["QueueFull"] == "department"
+        removed(stand, namespace, "first")
+        until(lambda: stand.placed(namespace, "second", "wide") == [1, 0])
+
+
 def evicted(stand: Volcano, namespace: str, newer: str) -> tuple[bool, list[int]]:
     """Whether the newer gang is placed as a whole in the end, and how many pods the two others have left."""
 

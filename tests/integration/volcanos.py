@@ -37,7 +37,7 @@ class Volcano:
     generation: str
 
     def installed(self, **variables: Any) -> None:
-        """Roll it out with these variables; a second roll-out changes nothing, and F4 finds no fault.
+        """Roll it out with these variables, after a dry run; a second one changes nothing, and F4 finds no fault.
 
         The scheduler is started again, so that no test waits until it rereads its configuration.
         """
@@ -53,13 +53,15 @@ class Volcano:
                 **variables,
             }
         )
-        assert not roll_out(self.cluster, settings, [settings.volcano], check=False, progress=silent).problems
+        for check in (True, False):
+            found = roll_out(self.cluster, settings, [settings.volcano], check=check, progress=silent).problems
+            assert not found, [str(problem) for problem in found]
         assert not roll_out(self.cluster, settings, [settings.volcano], check=False, progress=silent).changed
         for pod in self.cluster.list("v1", "Pod", namespace="volcano-system", labels="app=volcano-scheduler").items:
             self.cluster.delete(Ref.of(pod), uid=pod["metadata"]["uid"])
         settle(self.cluster, SCHEDULER)
-        found = judge(self.kubeconfig, "F1", "F4")
-        assert {name: status for name, (status, _) in found.items()} == {"F1": "pass", "F4": "pass"}, found
+        judged = judge(self.kubeconfig, "F1", "F4")
+        assert {name: status for name, (status, _) in judged.items()} == {"F1": "pass", "F4": "pass"}, judged
 
     def with_operator(self) -> None:
         """Roll out the training operator of the release beside it, which makes PodGroups for its jobs."""

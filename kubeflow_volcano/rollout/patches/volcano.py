@@ -12,7 +12,7 @@ none. Since 1.12 they do not exist. Volcano's webhooks on its own kinds are not 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import yaml
@@ -49,11 +49,8 @@ def configure_scheduling(objects: list[Object], asked: SchedulingSettings, versi
     if asked.flags:
         _tune(objects, asked.flags)
     objects.extend(_priority_class(item) for item in asked.priority_classes)
-    # A queue is applied after its parent.
     states = wanted_states(asked.queues)
-    objects.extend(
-        _queue(item) for item in _parents_first(asked.queues) if states[item["name"]] is not QueueState.ABSENT
-    )
+    objects.extend(_queue(item) for item in asked.queues if states[item["name"]] is not QueueState.ABSENT)
 
 
 def scope_pod_webhooks(objects: Iterable[Object], asked: PodWebhookSettings) -> None:
@@ -128,20 +125,6 @@ def _priority_class(asked: Mapping[str, Any]) -> Object:
     if "description" in asked:
         rest["description"] = str(asked["description"])
     return new_object("scheduling.k8s.io/v1", "PriorityClass", str(asked["name"]), **rest)
-
-
-def _parents_first(queues: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    by_name = {item["name"]: item for item in queues}
-    ordered: dict[str, Mapping[str, Any]] = {}
-
-    def add(item: Mapping[str, Any]) -> None:
-        if (above := item.get("parent")) in by_name and above not in ordered:
-            add(by_name[above])
-        ordered.setdefault(item["name"], item)
-
-    for item in queues:
-        add(item)
-    return list(ordered.values())
 
 
 def _on_pods(objects: Iterable[Object]) -> Iterator[Object]:

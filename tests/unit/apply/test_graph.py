@@ -165,6 +165,14 @@ def test_what_a_pod_may_do_comes_before_it(kind: str, namespace: str) -> None:
     assert before(order, stranger) == set()
 
 
+def test_a_queue_comes_before_its_children() -> None:
+    team, org = (
+        obj("Queue", name, api_version="scheduling.volcano.sh/v1beta1", spec={"parent": parent})
+        for name, parent in (("team", "org"), ("org", "root"))
+    )
+    assert before(one([team, org]), team) == {Ref.of(org)}
+
+
 def test_a_role_comes_before_its_bindings() -> None:
     role, other = obj("Role", "r", "n"), obj("Role", "r", "m")
     binding = obj("RoleBinding", "b", "n", roleRef={"kind": "Role", "name": "r"})

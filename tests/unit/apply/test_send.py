@@ -180,6 +180,20 @@ def test_waiting_for_a_webhook_ends_at_the_deadline(api: Any) -> None:
     assert time.monotonic() - started > 1.0
 
 
+LACKS_TWO = 'admission webhook "w.example.com" denied the request: no parent of one: queue "two" not found'
+
+
+def test_a_webhook_that_has_not_seen_another_object_of_the_run_is_asked_again(api: Any) -> None:
+    refused = api.status(400, "BadRequest", LACKS_TWO)
+    api.on("PATCH", ONE, refused, refused, live(api))
+    assert applied(api, names={"one", "two"})[0].action is Action.CREATED
+    api.on("PATCH", ONE, refused)
+    assert applied(api, names={"one"})[0].action is Action.FAILED
+    assert [outcome.action for outcome in applied(api, names={"one", "two"}, check=True)] == [Action.CREATED]
+    api.on("GET", ONE, live(api, "0"))
+    assert [outcome.action for outcome in applied(api, names={"one", "two"}, check=True)] == [Action.CHANGED]
+
+
 def test_a_kind_that_is_served_in_a_moment_is_waited_for(api: Any) -> None:
     path = "/apis/g.io/v1/namespaces/ns/foos/one"
     served = api.reply(body={"resources": [{"kind": "Foo", "name": "foos", "namespaced": True}]})
