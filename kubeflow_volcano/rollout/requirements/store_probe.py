@@ -34,7 +34,8 @@ from kubeflow_volcano.rollout.settings.pods.stores import (
 _SECONDS = 10.0
 _TEXT = "流水线"
 """What people write: a name of a run that latin1 cannot keep."""
-_UNREACHED = frozenset({2002, 2003, 2005, 2006, 2013})
+_UNREACHED = frozenset({1130, 2002, 2003, 2005, 2006, 2013})
+"""Errors of MySQL and its clients; 1130 says that no user may sign in from here."""
 
 Send = Callable[[str, str, bytes], tuple[int, bytes]]
 """Method, path and body of a request; status and body of its answer."""
@@ -80,6 +81,13 @@ def probe_object_store(given: ObjectStoreSettings, progress: Progress, *, gatewa
                     continue
                 return
         progress(f"object store: {given.place} was written, read and cleaned up again")
+    except urllib3.exceptions.SSLError as error:
+        yield Problem(
+            f"{given.place} answers, but TLS fails: {error}.",
+            "a certificate for this name, of an authority that "
+            + ("kubeflow_object_store.ca has." if given.ca else "this machine and the images know."),
+            "correct endpoint or ca of kubeflow_object_store, or the certificate.",
+        )
     except (urllib3.exceptions.HTTPError, OSError) as error:
         progress(f"note: {given.place} was not tried, as this machine does not reach it: {error}; pods have to")
 
@@ -148,7 +156,7 @@ def probe_database(given: DatabaseSettings, components: set[str], progress: Prog
         if isinstance(error, OSError) or {*error.args[:1]} & _UNREACHED:
             progress(f"note: {given.place} was not tried, as this machine does not reach it: {error}; pods have to")
             return
-        yield _refused(given, "the login", error)
+        yield _refused(given, "the login from this machine", error)
         return
     with closing(connection), connection.cursor() as cursor:
         for name, creates in names.items():
@@ -196,6 +204,6 @@ def _try(
 def _refused(given: DatabaseSettings, what: str, why: object) -> Problem:
     return Problem(
         f"{given.place} refuses {what}: {why}.",
-        "a user with all rights on its databases.",
+        "a user with all rights on its databases, also from the machine that runs the roll-out.",
         "correct kubeflow_database, or what docs/stores.md says that the server needs.",
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import os
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -16,8 +15,8 @@ import pytest
 from kubeflow_volcano.catalog import read
 from kubeflow_volcano.cluster.objects import Ref, named
 from kubeflow_volcano.problems import InvalidInput
-from kubeflow_volcano.rollout.requirements.store_probe import probe_database, probe_object_store, signed
-from kubeflow_volcano.rollout.settings.pods.stores import DatabaseSettings, ObjectStoreSettings
+from kubeflow_volcano.rollout.requirements.store_probe import probe_object_store, signed
+from kubeflow_volcano.rollout.settings.pods.stores import ObjectStoreSettings
 from kubeflow_volcano.rollout.settings.settings import parse
 from tests.samples.certificates import pem, signer
 from tests.unit.releases import WholeRelease
@@ -116,30 +115,6 @@ def test_a_store_that_is_not_reached_from_here_is_told_not_refused(bucket: Bucke
     del bucket
     found, lines = tried("http://127.0.0.1:9")
     assert (found, len(lines)) == ([], 1)
-
-
-@pytest.fixture
-def database() -> DatabaseSettings:
-    """A real server, as `KFV_TEST_MYSQL=user:password@host:port` names it: with katib, and rights on all four."""
-    pytest.importorskip("pymysql")
-    login, _, place = os.environ.get("KFV_TEST_MYSQL", "").rpartition("@")
-    if not login:
-        pytest.skip("KFV_TEST_MYSQL names no server")
-    (user, _, password), (host, _, port) = login.partition(":"), place.partition(":")
-    return DatabaseSettings(host=host, port=int(port), user=user, password=password)
-
-
-def test_a_server_keeps_text_and_nothing_of_the_probe(database: DatabaseSettings) -> None:
-    lines: list[str] = []
-    assert [*probe_database(database, {"pipelines", "katib"}, lines.append)] == []
-    assert "tried: mlpipeline, cachedb, metadb, katib" in lines[-1]
-    lacking = replace(database, names=replace(database.names, katib="absent"))
-    (problem,) = probe_database(lacking, {"katib"}, lines.append)
-    assert "absent" in problem.found
-    (problem,) = probe_database(replace(database, password="wrong"), {"katib"}, lines.append)  # noqa: S106  made up
-    assert "1045" in problem.found
-    assert [*probe_database(replace(database, port=9), {"katib"}, lines.append)] == []
-    assert lines[-1].startswith("note: ")
 
 
 def test_the_authority_is_mounted_where_minio_alone_asks(whole_release: WholeRelease) -> None:
