@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
 
@@ -35,24 +35,33 @@ def write_wheel_image(target: Path, name: str, scratch: Path, *modules: Path) ->
     write_image(target, name, files, ("PATH=/usr/local/bin:/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE=1"))
 
 
-def _files(scratch: Path) -> dict[str, Path]:
-    """All files of the image, by their place in it."""
+def python_files() -> dict[str, Path]:
+    """This Python without what is installed for it, by place in an image; the libraries of its modules, too."""
     python = Path(sys.executable).resolve()
     found = {str(python).lstrip("/"): python}
     for kind in ("stdlib", "platstdlib"):
         home = Path(sysconfig.get_path(kind, vars={"base": sys.base_prefix, "platbase": sys.base_prefix}))
         paths = (path for path in home.rglob("*") if not set(_UNUSED) & set(path.relative_to(home).parts))
         found |= {str(path).lstrip("/"): path for path in paths if path.is_file()}
+    return found | libraries(python) | _linked(found.values())
+
+
+def _linked(paths: Iterable[Path]) -> dict[str, Path]:
+    """The libraries that modules among these files are linked to."""
+    modules = [path for path in paths if ".so" in path.suffixes]
+    return {place: path for module in modules for place, path in libraries(module).items()}
+
+
+def _files(scratch: Path) -> dict[str, Path]:
+    """All files of the image, by their place in it."""
+    found: dict[str, Path] = {}
     for distribution in _needed():
         for file in distribution.files or ():
             if not file.parts[0].startswith("..") and "__pycache__" not in file.parts:
                 found[f"{_SITE}/{file}"] = Path(str(distribution.locate_file(file)))
     site = _wheel(scratch)
     found |= {f"{_SITE}/{path.relative_to(site)}": path for path in site.rglob("*") if path.is_file()}
-    programs = [python, *(path for path in found.values() if ".so" in path.suffixes)]
-    for program in programs:
-        found |= libraries(program)
-    return found
+    return {**python_files(), **found, **_linked(found.values())}
 
 
 def _needed() -> Iterator[metadata.Distribution]:

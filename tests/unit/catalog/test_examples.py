@@ -66,12 +66,13 @@ def test_the_page_has_a_row_for_each() -> None:
 
 
 def begin_of(example: Example) -> str:
-    """On what test_example_gangs.py and test_katib.py in tests/integration start it."""
+    """On what test_example_gangs.py, test_katib.py and test_object_store.py in tests/integration start it."""
     kinds = {item.kind for item in example.kinds}
     if "Experiment" in kinds or ("/" in example.name and kinds & {"JAXJob", "TrainJob"}):
         return "on Kubernetes 1.35.4 with Volcano 1.15.1"
     gang = {obj["apiVersion"] for obj in example.objects} & {"batch.volcano.sh/v1alpha1", "kubeflow.org/v1"}
-    return "on Kubernetes 1.30.2 with Volcano 1.10.0" if gang and "/" in example.name else "by no controller"
+    started = gang and ("/" in example.name or example.name == "object-store")
+    return "on Kubernetes 1.30.2 with Volcano 1.10.0" if started else "by no controller"
 
 
 @EACH
