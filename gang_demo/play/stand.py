@@ -14,6 +14,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.watch.observer import Observer, Subject
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.experiment.session import ProbeRefused, Session
+from kubeflow_volcano.gang_demo.jobs.gangs import LONGEST_IN_PART
 from kubeflow_volcano.gang_demo.jobs.native import as_native
 from kubeflow_volcano.gang_demo.model import Nodes, Outcome, Title
 from kubeflow_volcano.gang_demo.play.history import History, short
@@ -208,3 +209,11 @@ class Course:
         if measured and not problem:
             self.figures[measured] = f"{time.monotonic() - since - hold_seconds:.1f} s"
         return problem
+
+    def partly_placed(self, sizes: Mapping[str, int]) -> str:
+        """Evidence that a gang was partly placed for too long; empty without any. `sizes` are those of the gangs."""
+        times = {name: self.history.in_part(name, size) for name, size in sizes.items()}
+        self.figures["longest time a gang was partly placed"] = f"{max(times.values()):.1f} s"
+        return "; ".join(
+            f"{name} was partly placed for {time} s" for name, time in times.items() if time > LONGEST_IN_PART
+        )

@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object
-from kubeflow_volcano.gang_demo.jobs.gangs import LONGEST_IN_PART
 from kubeflow_volcano.gang_demo.jobs.jobs import RESTART
 from kubeflow_volcano.gang_demo.jobs.vcjobs import Task, finish, priority_class, vcjob
 from kubeflow_volcano.gang_demo.model import Nodes, Outcome
@@ -97,14 +97,6 @@ class Displacement(Course):
             measured=f"from the end of {done} to the start of {then}",
         )
 
-    def partly_placed(self, size: int) -> str:
-        """Evidence that one of the gangs was partly placed for too long; empty without any."""
-        times = {LOW: self.history.in_part(LOW, GPUS), HIGH: self.history.in_part(HIGH, size)}
-        self.figures["longest time a gang was partly placed"] = f"{max(times.values()):.1f} s"
-        return "; ".join(
-            f"{name} was partly placed for {time} s" for name, time in times.items() if time > LONGEST_IN_PART
-        )
-
 
 def _sequentially(course: Displacement) -> str:
     """Both have the same priority: the second waits until the first has ended."""
@@ -124,7 +116,7 @@ def _whole(course: Displacement) -> str:
         _HOLD,
         "from creation of the urgent job to its start",
     )
-    return problem or course.partly_placed(GPUS) or course.follows(HIGH, LOW, GPUS)
+    return problem or course.partly_placed({LOW: GPUS, HIGH: GPUS}) or course.follows(HIGH, LOW, GPUS)
 
 
 def _remainder(course: Displacement) -> str:
@@ -151,7 +143,7 @@ def _no_remainder(course: Displacement) -> str:
 
     problem = course.settle(reached, no_contradiction, _HOLD, "from creation of the urgent job to its start")
     course.figures["pods of the low gang that keep running without use"] = f"{course.history.placed(LOW)} of {GPUS}"
-    return problem or course.partly_placed(course.plan.size) or course.follows(HIGH, LOW, GPUS)
+    return problem or course.partly_placed({LOW: GPUS, HIGH: course.plan.size}) or course.follows(HIGH, LOW, GPUS)
 
 
 def _in_vain(course: Displacement) -> str:
@@ -183,15 +175,12 @@ def _not_in_vain(course: Displacement) -> str:
     return problem
 
 
-def _run(plan: Plan, steps: Callable[[Displacement], str]) -> Callable[[Stand], Outcome]:
-    def run(stand: Stand) -> Outcome:
-        namespace = stand.namespace()
-        with stand.watching(namespace) as history:
-            course = Displacement(stand=stand, history=history, plan=plan, namespace=namespace)
-            problem = steps(course)
-        return stand.outcome(history, problem, figures=course.figures)
-
-    return run
+def _run(stand: Stand, plan: Plan, steps: Callable[[Displacement], str]) -> Outcome:
+    namespace = stand.namespace()
+    with stand.watching(namespace) as history:
+        course = Displacement(stand=stand, history=history, plan=plan, namespace=namespace)
+        problem = steps(course)
+    return stand.outcome(history, problem, figures=course.figures)
 
 
 def _case(name: str, title: str, plan: Plan, steps: Callable[[Displacement], str], *, control: bool = False) -> Case:
@@ -203,7 +192,7 @@ def _case(name: str, title: str, plan: Plan, steps: Callable[[Displacement], str
         wiring="",
         nodes=Nodes(GPUS),
         manifest=plan.manifest,
-        run=_run(plan, steps),
+        run=partial(_run, plan=plan, steps=steps),
         seconds=180.0,  # the Jobs in the place of vcjobs get back pods that failed only after up to 80 s
         schedulers=BY_ANY,
     )

@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from kubeflow_volcano.cluster.watch.observer import Subject
-from kubeflow_volcano.gang_demo.jobs.gangs import LONGEST_IN_PART
 from kubeflow_volcano.gang_demo.jobs.jobs import GPU
 from kubeflow_volcano.gang_demo.jobs.vcjobs import QUEUE, finish
 from kubeflow_volcano.gang_demo.model import Nodes, Outcome
@@ -88,14 +88,6 @@ class _Course(Course):
         """Whether no gang is partly placed."""
         return all(self.history.placed(job) in {0, SIZE} for job in self.plan.all_names())
 
-    def partly_placed(self) -> str:
-        """Evidence that a gang was partly placed for too long; empty without any."""
-        times = {job: self.history.in_part(job, SIZE) for job in self.plan.all_names()}
-        self.figures["longest time a gang was partly placed"] = f"{max(times.values()):.1f} s"
-        return "; ".join(
-            f"{job} was partly placed for {time} s" for job, time in times.items() if time > LONGEST_IN_PART
-        )
-
 
 def _kept(course: _Course) -> str:
     """Team a has taken all GPUs; team b arrives and gets none."""
@@ -130,7 +122,7 @@ def _reclaimed(course: _Course) -> str:
 
     problem = course.settle(reached, wrong, _HOLD, "from the arrival of team b to the shares")
     course.figures["gangs evicted"] = len(jobs_with_losses(course.history, names))
-    return problem or course.partly_placed()
+    return problem or course.partly_placed(dict.fromkeys(course.plan.all_names(), SIZE))
 
 
 def _fair(course: _Course) -> str:
@@ -152,7 +144,7 @@ def _fair(course: _Course) -> str:
         return course.now == _SHARES and course.is_whole
 
     problem = course.settle(reached, wrong, _HOLD, "from the free GPUs to the shares")
-    return problem or course.partly_placed()
+    return problem or course.partly_placed(dict.fromkeys(course.plan.all_names(), SIZE))
 
 
 def _unlimited(course: _Course) -> str:
@@ -185,18 +177,15 @@ def _limited(course: _Course) -> str:
     return course.settle(lambda: ended(first) and full(), wrong, 1.0, "from the end of a gang to the next one")
 
 
-def _run(plan: Plan, steps: Callable[[_Course], str]) -> Callable[[Stand], Outcome]:
-    def run(stand: Stand) -> Outcome:
-        spaces = [stand.namespace(f"-{team}") for team in WEIGHTS]
-        with stand.watching(*spaces, also=[Subject(*QUEUE)]) as history:
-            course = _Course(stand=stand, history=history, plan=plan, prefix=spaces[0].removesuffix("-a"))
-            problem = steps(course)
-        for team in plan.jobs:
-            held_at_last = f"{course.now[team]} of {ALL}, {plan.most(history, team)} at most"
-            course.figures[f"GPUs of team {team}"] = held_at_last
-        return stand.outcome(history, problem, lines=plan.lines(history), figures=course.figures)
-
-    return run
+def _run(stand: Stand, plan: Plan, steps: Callable[[_Course], str]) -> Outcome:
+    spaces = [stand.namespace(f"-{team}") for team in WEIGHTS]
+    with stand.watching(*spaces, also=[Subject(*QUEUE)]) as history:
+        course = _Course(stand=stand, history=history, plan=plan, prefix=spaces[0].removesuffix("-a"))
+        problem = steps(course)
+    for team in plan.jobs:
+        held_at_last = f"{course.now[team]} of {ALL}, {plan.most(history, team)} at most"
+        course.figures[f"GPUs of team {team}"] = held_at_last
+    return stand.outcome(history, problem, lines=plan.lines(history), figures=course.figures)
 
 
 def _case(name: str, title: str, plan: Plan, steps: Callable[[_Course], str], *, control: bool = False) -> Case:
@@ -208,7 +197,7 @@ def _case(name: str, title: str, plan: Plan, steps: Callable[[_Course], str], *,
         wiring="",
         nodes=Nodes(NODES, NODE_GPUS),
         manifest=plan.manifest,
-        run=_run(plan, steps),
+        run=partial(_run, plan=plan, steps=steps),
     )
 
 

@@ -65,38 +65,12 @@ def _play(
     return stand.outcome(history, problem, figures={"most pods bound at once": history.most_bound()})
 
 
+_case = partial(Case, "source", manifest=manifest, schedulers=BY_ANY)
+
 CASES = (
-    Case(
-        "source",
-        "source-default",
-        "default scheduler, 1 GPU",
-        control=True,
-        wiring="none",
-        nodes=Nodes(1),
-        manifest=manifest,
-        run=_default,
-        schedulers=BY_ANY,
+    _case("source-default", "default scheduler, 1 GPU", control=True, wiring="none", nodes=Nodes(1), run=_default),
+    _case(
+        "source-gang-short", "gang scheduling, 1 GPU", control=False, wiring="volcano", nodes=Nodes(1), run=_withheld
     ),
-    Case(
-        "source",
-        "source-gang-short",
-        "gang scheduling, 1 GPU",
-        control=False,
-        wiring="volcano",
-        nodes=Nodes(1),
-        manifest=manifest,
-        run=_withheld,
-        schedulers=BY_ANY,
-    ),
-    Case(
-        "source",
-        "source-gang-fits",
-        "gang scheduling, 4 GPUs",
-        control=False,
-        wiring="volcano",
-        nodes=Nodes(4),
-        manifest=manifest,
-        run=_whole,
-        schedulers=BY_ANY,
-    ),
+    _case("source-gang-fits", "gang scheduling, 4 GPUs", control=False, wiring="volcano", nodes=Nodes(4), run=_whole),
 )

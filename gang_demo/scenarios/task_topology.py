@@ -8,6 +8,7 @@ pods accordingly. The default scheduler places every pod on the node with the mo
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.gang_demo.jobs.gangs import Gang, find_gang
@@ -83,25 +84,9 @@ def find_contradiction(case: Title, history: History) -> str:
     return "" if set(counts.values()) == {together} else f"not one ps with {WORKERS // PS} workers: {dict(counts)}"
 
 
+_case = partial(Case, "task-topology", nodes=Nodes(NODES, 4), manifest=manifest, run=_run)
+
 CASES = (
-    Case(
-        "task-topology",
-        "task-topology-default",
-        "default scheduler",
-        control=True,
-        wiring="none",
-        nodes=Nodes(NODES, 4),
-        manifest=manifest,
-        run=_run,
-    ),
-    Case(
-        "task-topology",
-        "task-topology-volcano",
-        "Volcano, task-topology",
-        control=False,
-        wiring="volcano",
-        nodes=Nodes(NODES, 4),
-        manifest=manifest,
-        run=_run,
-    ),
+    _case("task-topology-default", "default scheduler", control=True, wiring="none"),
+    _case("task-topology-volcano", "Volcano, task-topology", control=False, wiring="volcano"),
 )

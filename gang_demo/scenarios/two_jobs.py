@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from kubeflow_volcano.catalog.gangs import KUBERNETES
 from kubeflow_volcano.cluster.objects import Object, Ref
@@ -160,29 +161,25 @@ def _spread(members: Sequence[Member]) -> str:
     return f"{max(times) - min(times):.2f} s"
 
 
+_case = partial(Case, "two-jobs", nodes=Nodes(GPUS), schedulers=BY_ANY)
+
 CASES = (
-    Case(
-        "two-jobs",
+    _case(
         "two-jobs-default",
         "two jobs, default scheduler",
         control=True,
         wiring="none",
-        nodes=Nodes(GPUS),
         manifest=manifest,
         run=_deadlock,
         seconds=120.0,
-        schedulers=BY_ANY,
     ),
-    Case(
-        "two-jobs",
+    _case(
         "two-jobs-gang",
         "two jobs, gang scheduling",
         control=False,
         wiring="volcano",
-        nodes=Nodes(GPUS),
         manifest=_ending,
         run=_sequentially,
         seconds=180.0,  # each time that a gang was refused, kube-scheduler lets its pods wait longer
-        schedulers=BY_ANY,
     ),
 )

@@ -12,8 +12,9 @@ By hand: apply the pod `other` first; delete it; delete a worker; then let the w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.watch.observer import Subject
@@ -213,36 +214,20 @@ class Training(Course):
         return list(self.history.present_of(NAME))
 
 
-def _run(*, gang: bool) -> Callable[[Stand], Outcome]:
-    def run(stand: Stand) -> Outcome:
-        namespace = stand.namespace()
-        with stand.watching(namespace, also=[Subject(*VCJOB, namespace)]) as history:
-            course = Training(stand=stand, history=history, namespace=namespace, gang=gang)
-            problem = course.run()
-        return stand.outcome(history, problem, figures=course.figures)
+def _run(stand: Stand, *, gang: bool) -> Outcome:
+    namespace = stand.namespace()
+    with stand.watching(namespace, also=[Subject(*VCJOB, namespace)]) as history:
+        course = Training(stand=stand, history=history, namespace=namespace, gang=gang)
+        problem = course.run()
+    return stand.outcome(history, problem, figures=course.figures)
 
-    return run
+
+def _case(name: str, title: str, *, gang: bool) -> Case:
+    how, run = partial(manifest, gang=gang), partial(_run, gang=gang)
+    return Case("vcjob", name, title, control=not gang, wiring="", nodes=Nodes(WORKERS), manifest=how, run=run)
 
 
 CASES = (
-    Case(
-        "vcjob",
-        "vcjob-loose",
-        "minAvailable 1, no policies",
-        control=True,
-        wiring="",
-        nodes=Nodes(WORKERS),
-        manifest=lambda namespace: manifest(namespace, gang=False),
-        run=_run(gang=False),
-    ),
-    Case(
-        "vcjob",
-        "vcjob-gang",
-        "minAvailable 6, with policies",
-        control=False,
-        wiring="",
-        nodes=Nodes(WORKERS),
-        manifest=manifest,
-        run=_run(gang=True),
-    ),
+    _case("vcjob-loose", "minAvailable 1, no policies", gang=False),
+    _case("vcjob-gang", "minAvailable 6, with policies", gang=True),
 )
