@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from kubeflow_volcano.deadline import Deadline
-from kubeflow_volcano.problems import Problem, ProblemsError
+from kubeflow_volcano.problems import ProblemsError
 from kubeflow_volcano.progress import Progress
 
 _TRIES = 4
@@ -103,10 +103,8 @@ def naming_full_disks(place: Path) -> Iterator[None]:
         cause = error if isinstance(error, OSError) else error.__cause__
         if not (isinstance(cause, OSError) and cause.errno in _FULL):
             raise
-        raise ProblemsError(
-            Problem(
-                f"{cause.filename or place} cannot be written: {(cause.strerror or str(cause)).lower()}.",
-                f"free space on the filesystem of {place}, within the quota of this user.",
-                "free space there, or choose a directory on another filesystem; then run again.",
-            )
+        raise ProblemsError.problem(
+            f"{cause.filename or place} cannot be written: {(cause.strerror or str(cause)).lower()}.",
+            f"free space on the filesystem of {place}, within the quota of this user.",
+            "free space there, or choose a directory on another filesystem; then run again.",
         ) from error

@@ -7,7 +7,7 @@ from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.pods.exec import execute
 from kubeflow_volcano.deadline import Deadline
-from kubeflow_volcano.problems import Problem, ProblemsError
+from kubeflow_volcano.problems import ProblemsError
 from kubeflow_volcano.progress import Progress
 
 _NAMESPACE, _LABELS = "volcano-system", "app=volcano-scheduler"
@@ -28,12 +28,10 @@ def wait_until_read(cluster: Cluster, progress: Progress) -> None:
     deadline = Deadline(_SECONDS)
     pods = [pod for pod in cluster.list("v1", "Pod", namespace=_NAMESPACE, labels=_LABELS).items if _runs(pod)]
     if not pods:
-        raise ProblemsError(
-            Problem(
-                "no pod of Volcano's scheduler is running.",
-                "at least one.",
-                "run playbooks/install.yml, then try again.",
-            )
+        raise ProblemsError.problem(
+            "no pod of Volcano's scheduler is running.",
+            "at least one.",
+            "run playbooks/install.yml, then try again.",
         )
     for pod in pods:
         progress(f"waiting until {pod['metadata']['name']} has read its configuration")
@@ -65,12 +63,10 @@ def _wait(cluster: Cluster, pod: Object, deadline: Deadline) -> None:
                 return
     finally:
         cluster.patch(ref, {"metadata": {"annotations": {_NUDGE: None}}})
-    raise ProblemsError(
-        Problem(
-            f"{path} in {ref} differs from the ConfigMap after {_SECONDS:.0f} s: {current[:200]!r}.",
-            "a kubelet that updates ConfigMaps in its pods.",
-            f"run `kubectl -n {ref.namespace} describe pod {ref.name}`.",
-        )
+    raise ProblemsError.problem(
+        f"{path} in {ref} differs from the ConfigMap after {_SECONDS:.0f} s: {current[:200]!r}.",
+        "a kubelet that updates ConfigMaps in its pods.",
+        f"run `kubectl -n {ref.namespace} describe pod {ref.name}`.",
     )
 
 
@@ -83,11 +79,9 @@ def _configured(cluster: Cluster, pod: Object) -> tuple[str, str, str]:
     live = cluster.get(Ref("v1", "ConfigMap", _NAMESPACE, name)) if name else None
     text = ((live or {}).get("data") or {}).get(path.rpartition("/")[2])
     if not path or text is None:
-        raise ProblemsError(
-            Problem(
-                f"the pod {pod['metadata']['name']} reads the file {path!r} and mounts the ConfigMap {name!r}.",
-                f"the argument {_FLAG}<file>, and a ConfigMap with this file.",
-                "run playbooks/install.yml, then try again.",
-            )
+        raise ProblemsError.problem(
+            f"the pod {pod['metadata']['name']} reads the file {path!r} and mounts the ConfigMap {name!r}.",
+            f"the argument {_FLAG}<file>, and a ConfigMap with this file.",
+            "run playbooks/install.yml, then try again.",
         )
     return container["name"], path, text

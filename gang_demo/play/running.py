@@ -202,10 +202,8 @@ def _require_nodes(cluster: Cluster, case: Case) -> None:
             free = count_free_gpus(list(nodes.values()), cluster.list("v1", "Pod").items)
             if free == wanted:
                 return
-    raise ProblemsError(
-        Problem(
-            f"the cluster has {counted(free, 'free GPU')} ({GPU}).",
-            f"exactly {wanted} for the case '{case.name}' ({case.title}).",
-            "delete other pods that hold GPUs; `make gang-demo` creates the nodes of the rehearsal cluster.",
-        )
+    raise ProblemsError.problem(
+        f"the cluster has {counted(free, 'free GPU')} ({GPU}).",
+        f"exactly {wanted} for the case '{case.name}' ({case.title}).",
+        "delete other pods that hold GPUs; `make gang-demo` creates the nodes of the rehearsal cluster.",
     )

@@ -190,12 +190,10 @@ def _contradiction(names: str) -> Problem:
 
 
 def _nothing_left(names: Sequence[str]) -> NoReturn:
-    raise InvalidInput(
-        Problem(
-            f"every component to install exists already: {', '.join(names)}.",
-            "at least one component to install.",
-            "choose more components, or remove one of these from kubeflow_existing.",
-        )
+    raise InvalidInput.problem(
+        f"every component to install exists already: {', '.join(names)}.",
+        "at least one component to install.",
+        "choose more components, or remove one of these from kubeflow_existing.",
     )
 
 
@@ -258,12 +256,10 @@ def _record(folder: str, version: str, what: str) -> Any:
         raise InvalidInput(_unknown(what, version, known))
     record = data.load(f"{folder}/{version}")
     if record["version"] != version:
-        raise InvalidInput(
-            Problem(
-                f"{_entry(folder, version) or f'catalog/{folder}/{version}.yaml'} describes {record['version']}.",
-                "a file named after its version.",
-                "rename the file.",
-            )
+        raise InvalidInput.problem(
+            f"{_entry(folder, version) or f'catalog/{folder}/{version}.yaml'} describes {record['version']}.",
+            "a file named after its version.",
+            "rename the file.",
         )
     return record
 

@@ -40,7 +40,7 @@ from kubeflow_volcano.deriving.single import (
 )
 from kubeflow_volcano.files import write_file
 from kubeflow_volcano.foreign import read_yaml
-from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.manifests.archives import is_archive
 from kubeflow_volcano.text import print_for_programs
 
@@ -92,12 +92,10 @@ def _write(entry: _Entry, catalog: Path | None) -> None:
     path = catalog / entry.folder / f"{entry.version}.yaml" if catalog else None
     ours = data.HOME / entry.folder / f"{entry.version}.yaml"
     if path and ours.is_file() and path.resolve() != ours.resolve():
-        raise InvalidInput(
-            Problem(
-                f"{entry.folder}/{entry.version}, which the catalog has.",
-                "a version that it lacks: entries of the catalog are never replaced.",
-                f"use that entry; or name yours with --version, such as --version {entry.version}-own.",
-            )
+        raise InvalidInput.problem(
+            f"{entry.folder}/{entry.version}, which the catalog has.",
+            "a version that it lacks: entries of the catalog are never replaced.",
+            f"use that entry; or name yours with --version, such as --version {entry.version}-own.",
         )
     if path and path.is_file():
         judged = judged_text(path.read_text("utf-8"))
@@ -112,8 +110,8 @@ def _write(entry: _Entry, catalog: Path | None) -> None:
         try:
             write_file(path, text)
         except OSError as error:
-            raise InvalidInput(
-                Problem(f"{path}: {error.strerror}.", "a directory that this user may write to.", "correct --catalog.")
+            raise InvalidInput.problem(
+                f"{path}: {error.strerror}.", "a directory that this user may write to.", "correct --catalog."
             ) from error
     sys.stderr.writelines(f"{line}\n" for line in _report(entry, path, read_yaml(judged) or {}))
 
@@ -160,7 +158,7 @@ def _entry_of(asked: argparse.Namespace) -> _Entry:
     """By what SOURCE is: the tree of a release or of a component, as a directory or an archive, or a manifest."""
     if asked.version and not _VERSION.fullmatch(asked.version):
         needed = "numbers with dots, and a suffix behind a hyphen at most, such as 1.16.1 or 1.16.1-own."
-        raise InvalidInput(Problem(f"--version {asked.version}.", needed, "correct --version."))
+        raise InvalidInput.problem(f"--version {asked.version}.", needed, "correct --version.")
     if not (asked.source.is_dir() or (asked.source.is_file() and is_archive(asked.source))):
         raw, objects = objects_of(asked.source)
         if kind := kind_of(objects):
@@ -175,13 +173,11 @@ def _entry_of(asked: argparse.Namespace) -> _Entry:
             if tree := in_tree(root):
                 return _of_manifest(*tree, asked, _version_in(root, asked.source))
         found = f"{asked.source} has neither {EXAMPLE} nor the manifest of a component."
-    raise InvalidInput(
-        Problem(
-            found,
-            f"a release of Kubeflow, the repository or manifest of {', '.join(item.title for item in SINGLE)}, or the "
-            "repository of the training operator.",
-            "correct SOURCE.",
-        )
+    raise InvalidInput.problem(
+        found,
+        f"a release of Kubeflow, the repository or manifest of {', '.join(item.title for item in SINGLE)}, or the "
+        "repository of the training operator.",
+        "correct SOURCE.",
     )
 
 
@@ -208,7 +204,7 @@ def _of_release(root: Path, asked: argparse.Namespace) -> _Entry:
     version = asked.version or _version_in(root, asked.source)
     if not version:
         nameless = f"{asked.source}, whose name has no version."
-        raise InvalidInput(Problem(nameless, "the version of the release.", "name it with --version VERSION."))
+        raise InvalidInput.problem(nameless, "the version of the release.", "name it with --version VERSION.")
     like = _like("releases", asked.like, version)
     paths = wanted_paths(root, like)
     remotes = remotes_of(root, paths, like, given)
@@ -254,8 +250,8 @@ def _like(folder: str, like: str, version: str) -> str:
     """The version that judgements are taken from: the one that is named, else the last before this, if there is one."""
     known = [name for name in data.versions(folder) if name != version]
     if like and like not in known:
-        raise InvalidInput(
-            Problem(f"--like {like}, which the catalog lacks.", f"one of {', '.join(known)}.", "correct --like.")
+        raise InvalidInput.problem(
+            f"--like {like}, which the catalog lacks.", f"one of {', '.join(known)}.", "correct --like."
         )
     before = [name for name in known if version_key(name) <= version_key(version)]
     return like or (before or known[:1])[-1]

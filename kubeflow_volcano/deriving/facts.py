@@ -21,7 +21,7 @@ from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.cluster.mesh import INJECTION, SELECTING, selector_of
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.foreign import read_yaml
-from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.problems import InvalidInput
 
 FACTS = (
     "objects",
@@ -59,12 +59,10 @@ def facts_of(objects: Sequence[Object]) -> dict[str, Any]:
     try:
         return _facts_of(objects)
     except (AttributeError, KeyError, TypeError, ValueError, yaml.YAMLError) as error:
-        raise InvalidInput(
-            Problem(
-                f"objects whose fields are not those of their kinds ({type(error).__name__}: {error}).",
-                "manifests that an API server takes.",
-                "correct SOURCE.",
-            )
+        raise InvalidInput.problem(
+            f"objects whose fields are not those of their kinds ({type(error).__name__}: {error}).",
+            "manifests that an API server takes.",
+            "correct SOURCE.",
         ) from error
 
 

@@ -110,8 +110,8 @@ def _images_of_chart(values: Path) -> tuple[str, ...]:
     try:
         return str(content["controller"]["image"]), str(content["scheduler"]["image"])
     except (KeyError, TypeError) as error:
-        raise InvalidInput(
-            Problem(f"{values} has no {error}.", "scheduler.image and controller.image.", "correct SOURCE.")
+        raise InvalidInput.problem(
+            f"{values} has no {error}.", "scheduler.image and controller.image.", "correct SOURCE."
         ) from error
 
 
@@ -178,12 +178,10 @@ def _version(images: Sequence[str], named: str) -> str:
     tags, found = _tags(images), _versions(images)
     if len(found) == 1 or (named and not found):
         return (found or {named}).pop()
-    raise InvalidInput(
-        Problem(
-            f"images with {'the versions ' + ', '.join(sorted(tags)) if tags else 'no version'}.",
-            "one version, by which inventories name the entry.",
-            "name it with --version, such as --version 1.16.1.",
-        )
+    raise InvalidInput.problem(
+        f"images with {'the versions ' + ', '.join(sorted(tags)) if tags else 'no version'}.",
+        "one version, by which inventories name the entry.",
+        "name it with --version, such as --version 1.16.1.",
     )
 
 

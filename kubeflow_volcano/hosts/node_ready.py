@@ -10,7 +10,7 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.deadline import Deadline
-from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
+from kubeflow_volcano.problems import InvalidInput, ProblemsError
 
 _LEASES = "kube-node-lease"
 _LOOK_SECONDS = 2.0
@@ -35,12 +35,10 @@ def before_restart(kubeconfig: Path | None, context: str | None, node: str) -> t
     if trouble is None:
         return (f"the cluster has no Node {node}, so none is checked (set kubeflow_node_name if it has another name).",)
     if trouble:
-        raise InvalidInput(
-            Problem(
-                f"the Node {node} is not ready: {trouble}.",
-                "a ready Node, so that a failure after the restart of containerd has only one possible cause.",
-                f"see kubectl describe node {node}, correct the cause, and run this again.",
-            )
+        raise InvalidInput.problem(
+            f"the Node {node} is not ready: {trouble}.",
+            "a ready Node, so that a failure after the restart of containerd has only one possible cause.",
+            f"see kubectl describe node {node}, correct the cause, and run this again.",
         )
     return (f"the restart affects pods that are starting or terminating: {', '.join(pods)}.",) if pods else ()
 

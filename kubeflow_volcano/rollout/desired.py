@@ -148,12 +148,10 @@ def _require_expected(part: Component, objects: Sequence[Object], settings: Sett
     variable = variable_of(part.name, settings) if part.name in settings.sources else "kubeflow_source"
     present = {Ref.of(obj) for obj in objects}
     if objects and (missing := sorted({*part.central} - present)):
-        raise InvalidInput(
-            Problem(
-                f"the manifests of {part.name} lack {', '.join(map(str, missing))}.",
-                f"the manifests of {part.title} {part.version}: {part.manifests}.",
-                f"correct {variable}, or choose another version.",
-            )
+        raise InvalidInput.problem(
+            f"the manifests of {part.name} lack {', '.join(map(str, missing))}.",
+            f"the manifests of {part.title} {part.version}: {part.manifests}.",
+            f"correct {variable}, or choose another version.",
         )
 
 
@@ -169,12 +167,10 @@ def _require_version(part: Component, objects: Sequence[Object], settings: Setti
     versions = {version for obj in own for version in _versions(obj)}
     if others := sorted((versions - {part.version}) & {*read.versions_of(part.name)}, key=version_key):
         variable = part.name.replace("-", "_")
-        raise InvalidInput(
-            Problem(
-                f"{variable}_source is {part.title} {', '.join(others)}, {variable}_version is {part.version}.",
-                f"the manifests of {part.title} {part.version}: {part.manifests}.",
-                f'correct {variable}_source, or set {variable}_version: "{others[-1]}".',
-            )
+        raise InvalidInput.problem(
+            f"{variable}_source is {part.title} {', '.join(others)}, {variable}_version is {part.version}.",
+            f"the manifests of {part.title} {part.version}: {part.manifests}.",
+            f'correct {variable}_source, or set {variable}_version: "{others[-1]}".',
         )
 
 

@@ -18,7 +18,7 @@ from kubeflow_volcano.gang_demo.play.configuration import wait_until_read
 from kubeflow_volcano.gang_demo.play.running import play_all
 from kubeflow_volcano.gang_demo.play.stand import NO_GANG, Case
 from kubeflow_volcano.gang_demo.show.report import read, side_by_side, write
-from kubeflow_volcano.problems import Problem, ProblemsError
+from kubeflow_volcano.problems import ProblemsError
 from kubeflow_volcano.rehearsal.cluster.simulated_nodes import require_rehearsal_cluster, sync
 from kubeflow_volcano.rehearsal.spec import RehearsalSpec
 
@@ -38,12 +38,10 @@ class ActionModule(Action):
         try:
             return _on_cluster(cases, arguments)
         except ApiError as error:
-            raise ProblemsError(
-                Problem(
-                    f"the API server answered: {error}.",
-                    "an API server that answers, and the rights of cluster-admin.",
-                    "see its health and the kubeconfig, and run this again.",
-                )
+            raise ProblemsError.problem(
+                f"the API server answered: {error}.",
+                "an API server that answers, and the rights of cluster-admin.",
+                "see its health and the kubeconfig, and run this again.",
             ) from error
 
 

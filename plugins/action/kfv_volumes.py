@@ -16,7 +16,7 @@ from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.hosts.volumes.directory import Directory
 from kubeflow_volcano.hosts.volumes.owners import VolumeOwner, read, volume_owners
 from kubeflow_volcano.hosts.volumes.table import rendered, rows
-from kubeflow_volcano.problems import Problem, ProblemsError
+from kubeflow_volcano.problems import ProblemsError
 from kubeflow_volcano.rollout.images.registry.identities import with_identities
 from kubeflow_volcano.rollout.settings.hosts import hosts_of_cluster, node_name
 from kubeflow_volcano.rollout.settings.settings import Settings
@@ -130,24 +130,20 @@ def _owners(settings: Settings) -> tuple[VolumeOwner, ...]:
     try:
         return volume_owners(read(cluster), claims)
     except ApiError as error:
-        raise ProblemsError(
-            Problem(
-                f"the owners of volumes cannot be read from the cluster: {error}.",
-                "the right to list nodes, volumes, claims, pods and workloads.",
-                "grant it, or see the API server's health; then run this again.",
-            )
+        raise ProblemsError.problem(
+            f"the owners of volumes cannot be read from the cluster: {error}.",
+            "the right to list nodes, volumes, claims, pods and workloads.",
+            "grant it, or see the API server's health; then run this again.",
         ) from error
 
 
 def _require_known(claims: Sequence[str], owners: Sequence[VolumeOwner]) -> None:
     known = {owner.claim for owner in owners}
     if unknown := [name for name in claims if name not in known]:
-        raise ProblemsError(
-            Problem(
-                f"local_path_tighten_claims has {', '.join(unknown)}, which no volume on a node's disk is bound to.",
-                f"claims that are bound to one: {', '.join(sorted(known)) or 'there are none'}.",
-                "correct local_path_tighten_claims.",
-            )
+        raise ProblemsError.problem(
+            f"local_path_tighten_claims has {', '.join(unknown)}, which no volume on a node's disk is bound to.",
+            f"claims that are bound to one: {', '.join(sorted(known)) or 'there are none'}.",
+            "correct local_path_tighten_claims.",
         )
 
 

@@ -13,7 +13,7 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError, odd_answers
 from kubeflow_volcano.cluster.pods.quantities import is_positive
 from kubeflow_volcano.files import write_file
-from kubeflow_volcano.problems import Exit, InvalidInput, NotWritten, Problem, Unreachable
+from kubeflow_volcano.problems import Exit, InvalidInput, NotWritten, Unreachable
 from kubeflow_volcano.text import print_for_programs
 from kubeflow_volcano.validators.explain.manifest import documents
 from kubeflow_volcano.validators.explain.manifest import rendering as manifest_rendering
@@ -42,22 +42,20 @@ def explain_job(parsed: argparse.Namespace, names: Sequence[str]) -> tuple[str, 
     clusters = named(parsed.kubeconfig, parsed.context)
     if len(clusters) != 1 or len(names) != 1:
         found = f"jobs: {len(names)}, clusters: {len(clusters)}."
-        raise InvalidInput(Problem(found, "one job and one cluster: explain job NAMESPACE/NAME.", "run it for each."))
+        raise InvalidInput.problem(found, "one job and one cluster: explain job NAMESPACE/NAME.", "run it for each.")
     namespace, _, name = names[0].rpartition("/")
     if not name or not namespace or "/" in namespace:
-        raise InvalidInput(Problem(f"the job {names[0]!r}.", "NAMESPACE/NAME.", "add or correct the namespace."))
+        raise InvalidInput.problem(f"the job {names[0]!r}.", "NAMESPACE/NAME.", "add or correct the namespace.")
     ((kubeconfig, context),) = clusters.values()
     cluster = Cluster.connect(kubeconfig, context, user_agent=_AGENT)
     try:
         with odd_answers("the job and what is around it"):
             explanation = explain(read_situation(cluster, namespace, name, parsed.kind))
     except ApiError as error:
-        raise Unreachable(
-            Problem(
-                f"job {names[0]} could not be read: {error}.",
-                "an API server that answers, and permission to get the job.",
-                f"check the API server, and run kubectl auth can-i get RESOURCE -n {namespace}.",
-            )
+        raise Unreachable.problem(
+            f"job {names[0]} could not be read: {error}.",
+            "an API server that answers, and permission to get the job.",
+            f"check the API server, and run kubectl auth can-i get RESOURCE -n {namespace}.",
         ) from error
     answer = document(explanation)
     if parsed.json:
@@ -106,10 +104,10 @@ def explain_manifests(parsed: argparse.Namespace, files: Sequence[str]) -> tuple
 
 def _require_usable(parsed: argparse.Namespace, files: Sequence[str]) -> None:
     if not files:
-        raise InvalidInput(Problem("no file.", "explain manifest FILE…; - is standard input.", "name the files."))
+        raise InvalidInput.problem("no file.", "explain manifest FILE…; - is standard input.", "name the files.")
     if (parsed.output or parsed.requests) and not parsed.fix:
         option = "--output" if parsed.output else "--requests"
-        raise InvalidInput(Problem(f"{option} without --fix.", "--fix, which corrects.", "add --fix."))
+        raise InvalidInput.problem(f"{option} without --fix.", "--fix, which corrects.", "add --fix.")
 
 
 def _requests(text: str) -> dict[str, str]:
@@ -126,7 +124,7 @@ def _write(path: Path, text: str) -> None:
         write_file(path, text)
     except OSError as error:
         found = f"{path} cannot be written: {error.strerror}."
-        raise NotWritten(Problem(found, "a directory with room that may be written.", "name another file.")) from error
+        raise NotWritten.problem(found, "a directory with room that may be written.", "name another file.") from error
 
 
 def _cluster(parsed: argparse.Namespace) -> tuple[Cluster | None, str]:
@@ -135,7 +133,7 @@ def _cluster(parsed: argparse.Namespace) -> tuple[Cluster | None, str]:
         return None, "--offline"
     clusters: Mapping[str, tuple[Path | None, str | None]] = named(parsed.kubeconfig, parsed.context)
     if len(clusters) != 1:
-        raise InvalidInput(Problem(f"{len(clusters)} clusters.", "one cluster.", "run it for each."))
+        raise InvalidInput.problem(f"{len(clusters)} clusters.", "one cluster.", "run it for each.")
     ((kubeconfig, context),) = clusters.values()
     try:
         return Cluster.connect(kubeconfig, context, user_agent=_AGENT), ""

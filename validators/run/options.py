@@ -16,7 +16,7 @@ from kubeflow_volcano.cluster.applied_objects import parse_document
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.cluster.volcano import scheduler_ref
 from kubeflow_volcano.foreign import read_json
-from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.validators.core.expectations import GIVEN, SCHEDULER, Expectations, expect
 from kubeflow_volcano.validators.core.volcano_home import with_volcano_at
 from kubeflow_volcano.validators.language.catalog import ENGLISH
@@ -139,12 +139,10 @@ def validate_options(options: Options) -> None:
         InvalidInput: it cannot.
     """
     if not 1 <= options.stability_seconds <= LONGEST_WINDOW:
-        raise InvalidInput(
-            Problem(
-                f"a stability window of {options.stability_seconds} s.",
-                f"1 to {LONGEST_WINDOW:.0f} s; shorter proves nothing.",
-                "correct --stability-seconds.",
-            )
+        raise InvalidInput.problem(
+            f"a stability window of {options.stability_seconds} s.",
+            f"1 to {LONGEST_WINDOW:.0f} s; shorter proves nothing.",
+            "correct --stability-seconds.",
         )
     if options.release != AUTO:
         _expected(options, options.release)
@@ -204,12 +202,10 @@ def _objects(options: Options) -> tuple[Mapping[Ref, str], str]:
     try:
         return parse_document(read_json(options.expected.read_text(encoding="utf-8"))), str(options.expected)
     except (OSError, ValueError) as error:
-        raise InvalidInput(
-            Problem(
-                f"--expected {options.expected}: {error}.",
-                "the file objects.json, which playbooks/plan.yml writes.",
-                "make a plan, or leave --expected away.",
-            )
+        raise InvalidInput.problem(
+            f"--expected {options.expected}: {error}.",
+            "the file objects.json, which playbooks/plan.yml writes.",
+            "make a plan, or leave --expected away.",
         ) from error
 
 
@@ -267,12 +263,10 @@ def _volcano(cluster: Cluster, namespace: str) -> str:
 def _scheduler(text: str) -> Ref:
     namespace, mark, name = text.partition("/")
     if not (namespace and mark and name):
-        raise InvalidInput(
-            Problem(
-                f"--volcano-scheduler {text}.",
-                "the namespace and the name of a Deployment, as volcano-system/volcano-scheduler.",
-                "correct it, or leave it away: the scheduler is found by its labels.",
-            )
+        raise InvalidInput.problem(
+            f"--volcano-scheduler {text}.",
+            "the namespace and the name of a Deployment, as volcano-system/volcano-scheduler.",
+            "correct it, or leave it away: the scheduler is found by its labels.",
         )
     return SCHEDULER._replace(namespace=namespace, name=name)
 

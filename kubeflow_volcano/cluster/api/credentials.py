@@ -87,13 +87,11 @@ def load(kubeconfig: Path | None, context: str | None, origin: str) -> Credentia
             _read_once(pool.connection_pool_kw)
         return Credentials(config, pool, expires)
     except NoAnswer as error:
-        raise Unreachable(
-            Problem(
-                f"no usable credentials ({origin}): {' '.join(str(error).split()).rstrip('.')}.",
-                "credentials from the program or provider that the kubeconfig names for its user.",
-                "run that program, or kubectl with this kubeconfig, in a terminal, and mend what it says or waits for, "
-                "such as a sign-in or a network; then run again.",
-            )
+        raise Unreachable.problem(
+            f"no usable credentials ({origin}): {' '.join(str(error).split()).rstrip('.')}.",
+            "credentials from the program or provider that the kubeconfig names for its user.",
+            "run that program, or kubectl with this kubeconfig, in a terminal, and mend what it says or waits for, "
+            "such as a sign-in or a network; then run again.",
         ) from error
     except (kubernetes_config.ConfigException, yaml.YAMLError, ValueError, OSError) as error:
         raise Unreachable(_unusable(origin, " ".join(str(error).split()))) from error

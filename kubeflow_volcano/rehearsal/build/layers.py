@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from kubeflow_volcano.problems import Problem, ProblemsError
+from kubeflow_volcano.problems import ProblemsError
 from kubeflow_volcano.programs import run_program
 from kubeflow_volcano.rehearsal.build.kept import Tools
 from kubeflow_volcano.rehearsal.build.recipes import LayerEntry
@@ -108,12 +108,10 @@ def _source(reference: str, tools: Tools) -> Path:
 def _system_program(name: str) -> Path:
     program = shutil.which(name)
     if not program:
-        raise ProblemsError(
-            Problem(
-                f"the program {name} is not installed.",
-                f"{name}, which goes into the images that are assembled for the rehearsal cluster.",
-                f"install the distribution's package {name}.",
-            )
+        raise ProblemsError.problem(
+            f"the program {name} is not installed.",
+            f"{name}, which goes into the images that are assembled for the rehearsal cluster.",
+            f"install the distribution's package {name}.",
         )
     return Path(program).resolve()
 
@@ -123,12 +121,10 @@ def _libraries(program: Path) -> Mapping[str, Path]:
     done = run_program("ldd", program, seconds=_COMMAND_SECONDS)
     lines = done.output.splitlines() if done.code == 0 else []  # 1: not a dynamic executable
     if missing := [line.split()[0] for line in lines if line.endswith("not found")]:
-        raise ProblemsError(
-            Problem(
-                f"{program} needs {', '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} not installed.",
-                "all shared libraries of a program that goes into an image.",
-                "reinstall its package.",
-            )
+        raise ProblemsError.problem(
+            f"{program} needs {', '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} not installed.",
+            "all shared libraries of a program that goes into an image.",
+            "reinstall its package.",
         )
     places = [word for line in lines for word in line.split() if word.startswith("/")]
     return {place: Path(place).resolve() for place in places}
@@ -137,8 +133,8 @@ def _libraries(program: Path) -> Mapping[str, Path]:
 def _applets(program: Path, directory: str, at: str) -> Iterable[Member]:
     listed = run_program(program, "--list", seconds=_COMMAND_SECONDS)
     if listed.code:
-        raise ProblemsError(
-            Problem(f"`{program} --list` failed: {listed.complaint}.", "the list of applets.", "reinstall its package.")
+        raise ProblemsError.problem(
+            f"`{program} --list` failed: {listed.complaint}.", "the list of applets.", "reinstall its package."
         )
     for name in listed.output.split():
         if f"{directory}/{name}" != at:

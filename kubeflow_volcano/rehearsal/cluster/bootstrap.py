@@ -11,7 +11,7 @@ from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.foreign import read_yamls
-from kubeflow_volcano.problems import Problem, ProblemsError
+from kubeflow_volcano.problems import ProblemsError
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rehearsal.inside.placement import SIMULATED_LABEL
 from kubeflow_volcano.rehearsal.node.network import POD_RANGE
@@ -83,10 +83,8 @@ def wait_for_placement(cluster: Cluster, *, patience: float, progress: Progress)
             if elapsed >= patience:
                 progress(f"the API server refuses pods for now: {error}")
                 return
-    raise ProblemsError(
-        Problem(
-            "the placement webhook does not answer the API server: it returns pods unchanged.",
-            "a webhook that sends pods that request a device to simulated nodes.",
-            "read `python -m kubeflow_volcano.rehearsal logs placement`.",
-        )
+    raise ProblemsError.problem(
+        "the placement webhook does not answer the API server: it returns pods unchanged.",
+        "a webhook that sends pods that request a device to simulated nodes.",
+        "read `python -m kubeflow_volcano.rehearsal logs placement`.",
     )

@@ -10,7 +10,7 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, conditions
 from kubeflow_volcano.cluster.watch.observer import Observer, Subject
 from kubeflow_volcano.deadline import Deadline
-from kubeflow_volcano.problems import Problem, ProblemsError
+from kubeflow_volcano.problems import ProblemsError
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.text import few
 
@@ -82,14 +82,12 @@ def wait_for(
             if deadline.elapsed - reported >= _REPORT_SECONDS:
                 reported = deadline.elapsed
                 progress(f"waiting for {_missing(wanted, state)}, {reported:.0f} s")
-    raise ProblemsError(
-        Problem(
-            f"after {deadline.elapsed:.0f} s still waiting for {_missing(wanted, state)}; "
-            f"nothing has changed for {seconds:.0f} s, or the whole took {_MOST_TIMES:.0f} times that.",
-            "a node and system pods that become Ready.",
-            "read the logs of kubelet and containerd "
-            "(`python -m kubeflow_volcano.rehearsal logs --name CLUSTER kubelet`); `up` continues to wait.",
-        )
+    raise ProblemsError.problem(
+        f"after {deadline.elapsed:.0f} s still waiting for {_missing(wanted, state)}; "
+        f"nothing has changed for {seconds:.0f} s, or the whole took {_MOST_TIMES:.0f} times that.",
+        "a node and system pods that become Ready.",
+        "read the logs of kubelet and containerd "
+        "(`python -m kubeflow_volcano.rehearsal logs --name CLUSTER kubelet`); `up` continues to wait.",
     )
 
 

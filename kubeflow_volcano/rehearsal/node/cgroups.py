@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from kubeflow_volcano.deadline import Deadline
-from kubeflow_volcano.problems import Problem, ProblemsError
+from kubeflow_volcano.problems import ProblemsError
 from kubeflow_volcano.rehearsal.inside.boot import read_mounts
 
 NEEDED_CONTROLLERS = frozenset({"cpu", "cpuset", "memory", "pids"})
@@ -125,13 +125,11 @@ class NodeCgroup:
         try:
             self._create()
         except OSError as error:
-            raise ProblemsError(
-                Problem(
-                    f"control group {self.name} cannot be made: {error.strerror} ({error.filename}).",
-                    f"a group at the top of each hierarchy, with {', '.join(sorted(NEEDED_CONTROLLERS))}.",
-                    "run on the host itself; if the message is about the cpu controller, processes with real-time "
-                    "priority keep the kernel from enabling it (`ps -eo pid,cls,args` shows them as FF or RR).",
-                )
+            raise ProblemsError.problem(
+                f"control group {self.name} cannot be made: {error.strerror} ({error.filename}).",
+                f"a group at the top of each hierarchy, with {', '.join(sorted(NEEDED_CONTROLLERS))}.",
+                "run on the host itself; if the message is about the cpu controller, processes with real-time "
+                "priority keep the kernel from enabling it (`ps -eo pid,cls,args` shows them as FF or RR).",
             ) from error
 
     def _create(self) -> None:
@@ -237,12 +235,10 @@ class NodeCgroup:
                 return
             for pid in targets:
                 _kill(pid)
-        raise ProblemsError(
-            Problem(
-                f"processes {', '.join(map(str, sorted(targets)))} of control group {self.name} do not end.",
-                "a node without processes.",
-                "find out what they wait for (`cat /proc/PID/stack`); a hanging disk or network file system does this.",
-            )
+        raise ProblemsError.problem(
+            f"processes {', '.join(map(str, sorted(targets)))} of control group {self.name} do not end.",
+            "a node without processes.",
+            "find out what they wait for (`cat /proc/PID/stack`); a hanging disk or network file system does this.",
         )
 
     def remove(self, seconds: float = _REMOVE_SECONDS) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
 from kubeflow_volcano.foreign import read_json
-from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
+from kubeflow_volcano.problems import InvalidInput, ProblemsError
 from kubeflow_volcano.programs import Finished, ProgramError, run_program
 
 POD_RANGE = IPv4Network("10.244.0.0/16")
@@ -197,10 +197,8 @@ def _run(*arguments: str) -> Finished:
 
 
 def _failure(arguments: Sequence[str], complaint: str) -> ProblemsError:
-    return ProblemsError(
-        Problem(
-            f"`ip {' '.join(arguments)}` failed: {complaint.rstrip('.')}.",
-            "a veth pair and a route to the node, which `ip` of iproute2 makes as root.",
-            "see the reason above, then run the same command again.",
-        )
+    return ProblemsError.problem(
+        f"`ip {' '.join(arguments)}` failed: {complaint.rstrip('.')}.",
+        "a veth pair and a route to the node, which `ip` of iproute2 makes as root.",
+        "see the reason above, then run the same command again.",
     )

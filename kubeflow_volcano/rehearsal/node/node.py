@@ -20,7 +20,7 @@ from pathlib import Path
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.files import write_file
 from kubeflow_volcano.foreign import read_json
-from kubeflow_volcano.problems import Problem, ProblemsError
+from kubeflow_volcano.problems import ProblemsError
 from kubeflow_volcano.rehearsal.inside.boot import Bind, Plan
 from kubeflow_volcano.rehearsal.node import network, pki
 from kubeflow_volcano.rehearsal.node.cgroups import NodeCgroup
@@ -234,12 +234,10 @@ class Node:
 
     def death(self, what: str) -> ProblemsError:
         """The error for a node that ended, with the end of the node's own log."""
-        return ProblemsError(
-            Problem(
-                f"the node did not start: {what}. End of {self.paths.logs / 'node.log'}:\n{self._log_tail()}\n",
-                "a first process that builds the node's namespaces and its root.",
-                "fix what the log names, and run `up` again.",
-            )
+        return ProblemsError.problem(
+            f"the node did not start: {what}. End of {self.paths.logs / 'node.log'}:\n{self._log_tail()}\n",
+            "a first process that builds the node's namespaces and its root.",
+            "fix what the log names, and run `up` again.",
         )
 
 

@@ -116,12 +116,10 @@ def write(directory: Path, backup: Backup) -> Path:
             shutil.rmtree(unfinished, ignore_errors=True)
             raise
     except OSError as error:
-        raise NotWritten(
-            Problem(
-                f"the backup cannot be written to {directory}: {error.strerror}.",
-                "a directory with room that may be written.",
-                "free some room, or set backup_directory to another directory.",
-            )
+        raise NotWritten.problem(
+            f"the backup cannot be written to {directory}: {error.strerror}.",
+            "a directory with room that may be written.",
+            "free some room, or set backup_directory to another directory.",
         ) from error
     return place
 

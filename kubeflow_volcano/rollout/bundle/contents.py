@@ -84,12 +84,10 @@ def load(directory: Path) -> Contents:
     if not isinstance(data, dict) or not _FAMILY.fullmatch(str(data.get("format"))):
         raise InvalidInput(_changed(place, f"its format is not {_FORMAT}"))
     if data["format"] != _FORMAT:
-        raise OtherFormat(
-            Problem(
-                f"{place} has the format {data['format']}.",
-                f"a bundle of the format {_FORMAT}, which this version reads.",
-                "use the version of kubeflow-volcano that is in the bundle, or make the bundle again with this one.",
-            )
+        raise OtherFormat.problem(
+            f"{place} has the format {data['format']}.",
+            f"a bundle of the format {_FORMAT}, which this version reads.",
+            "use the version of kubeflow-volcano that is in the bundle, or make the bundle again with this one.",
         )
     try:
         contents = decode(Contents, data, CONTENTS, _LIMITS)

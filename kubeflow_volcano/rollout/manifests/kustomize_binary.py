@@ -78,24 +78,20 @@ def require_known(settings: Settings) -> None:
     place = settings.kustomize
     if settings.own_kustomize:
         if settings.kustomize_sum and place.is_file() and (actual := file_sum(place)) != settings.kustomize_sum:
-            raise UnknownProgramError(
-                Problem(
-                    f"{place} has sha256 {actual}.",
-                    f"sha256 {settings.kustomize_sum}, as kustomize_binary says.",
-                    "put that program there, or correct kustomize_binary.",
-                )
+            raise UnknownProgramError.problem(
+                f"{place} has sha256 {actual}.",
+                f"sha256 {settings.kustomize_sum}, as kustomize_binary says.",
+                "put that program there, or correct kustomize_binary.",
             )
         return
     require_private(place.parent)
     release = kustomize_release(settings.kustomize_version)
     program = _kept(place, release)
     if program is None or place.read_bytes() != program:
-        raise UnknownProgramError(
-            Problem(
-                f"{place} is not kustomize {release.version} as upstream publishes it.",
-                "the program whose sum the catalog has: no other one is run.",
-                "run playbooks/plan.yml or playbooks/install.yml, which put it there again.",
-            )
+        raise UnknownProgramError.problem(
+            f"{place} is not kustomize {release.version} as upstream publishes it.",
+            "the program whose sum the catalog has: no other one is run.",
+            "run playbooks/plan.yml or playbooks/install.yml, which put it there again.",
         )
 
 

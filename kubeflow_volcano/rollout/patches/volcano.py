@@ -21,7 +21,7 @@ from kubeflow_volcano.catalog.evictions.presets import UPSTREAM, with_preset
 from kubeflow_volcano.cluster.admission.webhooks import WEBHOOK_KINDS
 from kubeflow_volcano.cluster.objects import Object, new_object
 from kubeflow_volcano.foreign import read_yaml
-from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.gang.flags import set_flags
 from kubeflow_volcano.rollout.settings.queue_states import QueueState, wanted_states
 from kubeflow_volcano.rollout.settings.volcano import PodWebhookSettings, SchedulingSettings, quantities
@@ -73,12 +73,10 @@ def _configure(objects: Iterable[Object], asked: SchedulingSettings, version: st
                 parsed["tiers"] = [_plain(item) for item in asked.tiers]
             obj["data"][CONFIGURATION] = yaml.safe_dump(parsed, sort_keys=False)
             return
-    raise InvalidInput(
-        Problem(
-            f"manifests of Volcano without a ConfigMap that has {CONFIGURATION}.",
-            "the scheduler's configuration, which volcano_scheduler_preset, _actions and _tiers change.",
-            "correct volcano_source.",
-        )
+    raise InvalidInput.problem(
+        f"manifests of Volcano without a ConfigMap that has {CONFIGURATION}.",
+        "the scheduler's configuration, which volcano_scheduler_preset, _actions and _tiers change.",
+        "correct volcano_source.",
     )
 
 
@@ -88,12 +86,10 @@ def _tune(objects: Iterable[Object], flags: Mapping[str, Any]) -> None:
             container = obj["spec"]["template"]["spec"]["containers"][0]
             set_flags(container, {f"--{name}": str(flags[name]) for name in sorted(flags)}, first=True)
             return
-    raise InvalidInput(
-        Problem(
-            f"manifests of Volcano without a Deployment {_SCHEDULER}.",
-            "the scheduler, which gets volcano_scheduler_flags.",
-            "correct volcano_source.",
-        )
+    raise InvalidInput.problem(
+        f"manifests of Volcano without a Deployment {_SCHEDULER}.",
+        "the scheduler, which gets volcano_scheduler_flags.",
+        "correct volcano_source.",
     )
 
 
