@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
-import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -156,7 +155,7 @@ class Applier:
                 if ceded and (replaced or before is None) and not self.check:
                     self._give_up(obj, ceded)
                 return after, replaced
-            time.sleep(_PAUSE_SECONDS)
+            self.deadline.pause(_PAUSE_SECONDS)
 
     def _without_ceded(self, obj: Object, live: Object, ceded: Sequence[Pointer]) -> Object:
         """What is sent of an object that exists, after fields that are left to others were given up."""

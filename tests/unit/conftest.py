@@ -8,6 +8,7 @@ import os
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -21,6 +22,7 @@ import pytest
 from kubeflow_volcano.catalog import data
 from kubeflow_volcano.catalog.images import lost, tables
 from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.deadline import Deadline
 from tests import serving
 from tests.kustomize_tool import kustomize_of
 from tests.places import UPSTREAM
@@ -78,12 +80,16 @@ def status(code: int, reason: str, message: str, **headers: str) -> Answer:
 
 @dataclass
 class FakeApi:
-    """Queued answers by method and path; the last one stays. A path without any is 404."""
+    """Queued answers by method and path; the last one stays. A path without any is 404.
+
+    `pauses` are what clients meant to wait between two questions, in seconds; they wait a twentieth of it.
+    """
 
     url: str = ""
     requests: list[Request] = field(default_factory=list)
     kubeconfig: Path = Path()
     sent: bytes = b""
+    pauses: list[float] = field(default_factory=list)
     stop: threading.Event = field(default_factory=threading.Event)
     _answers: dict[tuple[str, str], list[Answer | Callable[[Request], Answer]]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -194,9 +200,16 @@ def _confinement(item: pytest.Item) -> contextlib.AbstractContextManager[None]:
 
 
 @pytest.fixture
-def api(tmp_path: Path) -> Iterator[FakeApi]:
+def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeApi]:
     """A server that answers /version and discovery; everything else is the test's."""
     fake = FakeApi(kubeconfig=tmp_path / "kubeconfig")
+
+    def pause(deadline: Deadline, seconds: float) -> None:
+        """This server does not need the time that a real one is given."""
+        fake.pauses.append(seconds)
+        time.sleep(min(seconds / 20, deadline.remaining))
+
+    monkeypatch.setattr(Deadline, "pause", pause)
     server = serving.listen(_handler(fake))
     fake.url = f"http://127.0.0.1:{server.server_port}"
     fake.write_kubeconfig("first")

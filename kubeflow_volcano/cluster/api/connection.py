@@ -119,7 +119,7 @@ class Connection:
                 self.trouble = str(error)
                 with self._lock:
                     self.retries += 1
-                time.sleep(pause)
+                deadline.pause(pause)
                 delay = min(delay * 2, _LONGEST_DELAY)
 
     @property

@@ -17,6 +17,8 @@ from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.cluster.namespaces import Obstacle
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.watch import observer
+from kubeflow_volcano.experiment import closing
 from kubeflow_volcano.experiment.acting import Acting
 from kubeflow_volcano.experiment.closing import SHARED
 from kubeflow_volcano.experiment.leftovers import EXPIRES, KINDS, OWNER, expired, this_process
@@ -136,8 +138,11 @@ def test_what_will_not_go_is_left_with_its_holder(api: Any, session: Session) ->
 
 
 @pytest.mark.parametrize("lists", [{"p0": "A", "p1": "AA", "p2": "AAA", "p3": "AAAA"}, {"p0": "ABCD"}])
-def test_a_slow_cluster_is_waited_for_while_there_is_news(api: Any, session: Session, lists: dict[str, str]) -> None:
+def test_a_slow_cluster_is_waited_for_while_there_is_news(
+    api: Any, session: Session, lists: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each list of a pod tells what holds it, until it is gone: in all, this takes more than twice the patience."""
+    monkeypatch.setattr(observer, "_BRIEF_SECONDS", 0.4)
     words = {name: iter(text) for name, text in lists.items()}
     api.on("POST", PODS, lambda request: api.reply(201, live(request.body, request.body["metadata"]["name"])))
     for name in words:
@@ -146,7 +151,7 @@ def test_a_slow_cluster_is_waited_for_while_there_is_news(api: Any, session: Ses
 
     def listed(request: Any) -> Any:
         if "watch" in request.query:
-            return api.reply(lines=[], hold=1, cut=True)  # so that it is listed again
+            return api.reply(lines=[], hold=0.5, cut=True)  # so that it is listed again
         name = request.query["fieldSelector"].removeprefix("metadata.name=")
         found = live(pod(name), name)
         for word in words[name]:
@@ -155,9 +160,9 @@ def test_a_slow_cluster_is_waited_for_while_there_is_news(api: Any, session: Ses
         return api.reply(200, listing())
 
     api.on("GET", PODS, listed)
-    account = session.close(2.4)
+    account = session.close(1.2)
     assert (len(account.removed), account.left) == (len(lists), ())
-    assert account.seconds > 2 * 2.4
+    assert account.seconds > 2 * 1.2
 
 
 def test_another_object_of_the_same_name_does_not_count_as_left(api: Any, session: Session) -> None:
@@ -328,7 +333,10 @@ def served_queues(api: Any) -> None:
     api.on("GET", "/apis/scheduling.volcano.sh/v1beta1", api.reply(200, kinds))
 
 
-def test_queues_go_when_no_pod_is_left_and_one_that_is_refused_is_closed_first(api: Any, session: Session) -> None:
+def test_queues_go_when_no_pod_is_left_and_one_that_is_refused_is_closed_first(
+    api: Any, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(closing, "_SHARED_SECONDS", 0.3)
     served(api)
     served_queues(api)
     api.on("POST", QUEUES, lambda request: api.reply(201, live(request.body, "q1")))

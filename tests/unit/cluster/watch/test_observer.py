@@ -132,11 +132,11 @@ def test_the_end_does_not_wait_for_open_streams(api: Any) -> None:
 
 def test_changes_end_at_the_deadline(api: Any) -> None:
     script(api, listing("5", "a"))
-    assert told(api, 99, seconds=2.0) == [("RESET", ["a"])]
+    assert told(api, 99, seconds=0.6) == [("RESET", ["a"])]
 
 
 def test_what_hangs_counts_as_a_break(api: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kubeflow_volcano.cluster.api.connection._CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr("kubeflow_volcano.cluster.api.connection._LATE_SECONDS", 0.2)
     hung = api.reply(lines=[event("ADDED", "b", "6")], hold=3600.0)
     script(api, listing("5", "a"), hung, listing("50", "c"))
     with Observer(api.connect(), [SUBJECT], Deadline(60), stretch=1.0) as observer:

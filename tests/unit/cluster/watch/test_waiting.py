@@ -106,7 +106,7 @@ def test_images_may_be_pulled_for_longer_than_a_deployment_waits(api: Any) -> No
     answer = wait_ready(api.connect(), [REF], Deadline(30), silent)[REF]
     assert answer.ready
     serve(api, DEPLOYMENTS, late())
-    answer = wait_ready(api.connect(), [REF], Deadline(3), silent)[REF]
+    answer = wait_ready(api.connect(), [REF], Deadline(1.5), silent)[REF]
     assert (answer.state, answer.reason) == (State.WAIT, "ProgressDeadlineExceeded")
     assert "ContainerCreating" in answer.message
 
@@ -124,7 +124,7 @@ def test_pods_of_an_older_revision_do_not_count(api: Any) -> None:
     serve(api, DEPLOYMENTS, web(0))
     serve(api, SETS, replica_set("old", "1"), replica_set("new", "2"))
     serve(api, PODS, pod("old", "ImagePullBackOff"), pod("new", "ContainerCreating"))
-    answer = wait_ready(api.connect(), [REF], Deadline(2), silent)[REF]
+    answer = wait_ready(api.connect(), [REF], Deadline(1), silent)[REF]
     assert answer.state is State.WAIT
     assert "ContainerCreating" in answer.message
     assert "ImagePullBackOff" not in answer.message
@@ -159,12 +159,13 @@ def test_an_object_that_never_comes_is_waited_for_until_the_deadline(api: Any) -
     assert time.monotonic() - started >= 1.5
 
 
-def test_progress_tells_what_is_waited_for(api: Any) -> None:
+def test_progress_tells_what_is_waited_for(api: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "_PACE_SECONDS", 0.4)
     serve(api, DEPLOYMENTS, web(0))
     serve(api, SETS)
     serve(api, PODS)
     lines: list[str] = []
-    wait_ready(api.connect(), [REF], Deadline(4), lines.append)
+    wait_ready(api.connect(), [REF], Deadline(1), lines.append)
     assert lines
     assert lines[0].startswith("waiting for 1 of 1: Deployment ns/web has 0 of 1 replicas available")
     assert len(lines) <= 2

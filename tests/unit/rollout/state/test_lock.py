@@ -69,10 +69,10 @@ def test_a_request_that_hangs_does_not_keep_the_lock_from_being_given_up(
 def test_one_renewal_that_fails_late_is_repeated_in_time(leases: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """In less than the times that hold for real: the second pause would end after the lock is given up."""
     for name, seconds in {
-        "_RENEW_SECONDS": 2.0,
-        "_TRY_SECONDS": 2.0,
-        "_RENEW_DEADLINE_SECONDS": 5.0,
-        "_RETRY_SECONDS": 0.25,
+        "_RENEW_SECONDS": 1.0,
+        "_TRY_SECONDS": 1.0,
+        "_RENEW_DEADLINE_SECONDS": 2.5,
+        "_RETRY_SECONDS": 0.125,
     }.items():
         monkeypatch.setattr(module, name, seconds)
     cluster = leases.connect()
@@ -82,13 +82,13 @@ def test_one_renewal_that_fails_late_is_repeated_in_time(leases: Any, monkeypatc
     def late_at_first(text: Any, *, deadline: Deadline) -> Any:
         if not failed:
             failed.append(text)
-            deadline.pause(deadline.remaining)
+            time.sleep(deadline.remaining)
             raise ApiError(503, "ServiceUnavailable", "not now")
         return replace(text, deadline=deadline)
 
     monkeypatch.setattr(cluster, "replace", late_at_first)
     with Lock(cluster, silent) as lock:
-        assert not lock.lost.wait(7)
+        assert not lock.lost.wait(3.5)
     assert failed
 
 
