@@ -7,6 +7,7 @@ the limit is a result.
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -49,6 +50,7 @@ _GPU = "nvidia.com/gpu"
 _URGENT = "urgent"
 _COMPETING = (10, 200)
 _THREADS = 8
+_NUMBERS = itertools.count()
 _DISPLACING_SECONDS = 60.0
 _HOLD_SECONDS = 5.0
 """Five cycles of Volcano's scheduler."""
@@ -99,7 +101,7 @@ def _coscheduling(progress: Progress) -> dict[str, Path]:
     return ensure_tools(alone, progress=progress).programs
 
 
-class _Stage:
+class Stage:
     """Gangs that are watched while `cpu` counts what the scheduler and the API server use."""
 
     def __init__(
@@ -117,10 +119,14 @@ class _Stage:
             pass
 
     def ask(self, *gangs: tuple[str, int], places: int = 0, priority: str = "") -> list[GangHistory]:
-        """Have gangs with these names and members, whose pods are created in turns."""
-        found = [GangHistory(name, members, time.monotonic()) for name, members in gangs]
+        """Have gangs with these names and members, whose pods are created in turns.
+
+        No pod has the name of one that was before: KWOK deletes pods by name, and late on a busy machine.
+        """
+        fresh = [(f"{name}{next(_NUMBERS)}", members) for name, members in gangs]
+        found = [GangHistory(name, members, time.monotonic()) for name, members in fresh]
         self.gangs += found
-        self._create(gangs, places, priority)
+        self._create(fresh, places, priority)
         return found
 
     def wait(self, over: Callable[[], bool], seconds: float = LIMIT_SECONDS, *, hold: float = 0.0) -> bool:
@@ -219,7 +225,7 @@ class _Stand:
             seconds = urgent.seconds if urgent.whole else _DISPLACING_SECONDS
             return self._sample(stage, DISPLACING, seconds, held=[urgent.held, low.held], began=low.whole)
 
-    def _sample(self, stage: _Stage, kind: str, seconds: float, **more: object) -> Sample:
+    def _sample(self, stage: Stage, kind: str, seconds: float, **more: object) -> Sample:
         """What was measured; facts are those of the gang that was asked for last."""
         facts = stage.gangs[-1].facts() | more | {"kind": kind}
         self._progress(
@@ -229,7 +235,7 @@ class _Stand:
         return Sample(GENERATION, stage.title, self._name, stage.number, seconds, *stage.used(), peak, facts)
 
     @contextmanager
-    def _stage(self, title: str = "", number: int = 0) -> Iterator[_Stage]:
+    def _stage(self, title: str = "", number: int = 0) -> Iterator[Stage]:
         program = self._contestant.program
         subjects = [Subject("v1", "Pod", _NAMESPACE)]
         with Observer(self._cluster, subjects, Deadline(4 * LIMIT_SECONDS), trim=brief) as observer:
@@ -238,7 +244,7 @@ class _Stand:
             def cpu() -> tuple[float, float]:
                 return self._plane.cpu_seconds(program), self._plane.server_seconds()
 
-            stage = _Stage(title, number, self._ask, watched, cpu)
+            stage = Stage(title, number, self._ask, watched, cpu)
             yield stage
         self._clear()
         if sum(gang.members for gang in stage.gangs) >= _MANY:

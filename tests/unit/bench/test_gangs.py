@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kubeflow_volcano import foreign
+from kubeflow_volcano.cluster.watch.observer import Change, Subject
 from tests.bench.contestants import TUNED, contestants
-from tests.bench.gangs import NODES, SIZES, member, node
+from tests.bench.gangs import NODES, SIZES, Stage, member, node
 from tests.places import ROOT
 
 CONTESTANTS = contestants()
@@ -38,6 +39,17 @@ def test_pods_of_all_contestants_differ_only_in_what_names_scheduler_and_group(n
     for key, value in joins.get("spec", {}).items():
         assert pod["spec"].pop(key) == value
     assert pod == plain
+
+
+def test_no_pod_has_the_name_of_an_earlier_one() -> None:
+    """KWOK deletes pods by name, late on a busy machine: once, six members of the next gang."""
+    asked: list[str] = []
+    listed = Change(Subject("v1", "Pod"), "RESET", (), 0.0)
+    for _ in range(2):
+        stage = Stage("", 0, lambda gangs, *_: asked.extend(name for name, _ in gangs), iter([listed]), lambda: (0, 0))
+        histories = stage.ask(("gang", 2), ("other", 2))
+        assert [item.name for item in histories] == asked[-2:]
+    assert len(set(asked)) == len(asked)
 
 
 def test_the_flags_that_are_measured_are_those_that_are_recommended() -> None:
