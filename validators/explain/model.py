@@ -115,11 +115,17 @@ class Situation:
     @property
     def minimum(self) -> int:
         """Number of pods that must be placed together: the PodGroup's minMember, else what the job will request."""
-        if self.group:
+        if self.group and not self.is_loose:
             return self.gang.minimum_of(self.group) or 1
         # Without a gang, a job of steps waits for the pods of the steps that have begun.
         steps = max(self.job.initial, len(self.pods)) if self.job.later or self.job.foreign else self.job.wanted
         return self.job.min_available or steps
+
+    @property
+    def is_loose(self) -> bool:
+        """Whether no PodGroup holds pods back for each other: there is none, or Kubernetes' of the policy basic."""
+        basic = self.group and self.gang is gangs.KUBERNETES and not self.gang.minimum_of(self.group)
+        return self.group is None or bool(basic)
 
     @property
     def missing(self) -> int:

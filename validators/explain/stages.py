@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
+from kubeflow_volcano.cluster.objects import Ref, conditions
 from kubeflow_volcano.cluster.ownership import writers_of
-from kubeflow_volcano.text import few
+from kubeflow_volcano.text import counted, few
 from kubeflow_volcano.validators.core.facts import Unread
 from kubeflow_volcano.validators.core.outcome import CannotJudgeError
 from kubeflow_volcano.validators.explain.containers import containers
@@ -147,6 +148,8 @@ def explain(situation: Situation) -> Explanation:
         findings = [*(replace(item, blocks=not young) for item in outranking(situation, placing)), *findings]
     if state is State.WAITING and not any(item.blocks for item in findings):
         findings += _without_cause(situation, complete=not unread)
+    if state is State.STARTED and situation.unplaced:
+        findings.append(_beyond(situation))
     return Explanation(situation, state, tuple(findings), tuple(unread.values()))
 
 
@@ -206,6 +209,22 @@ def _unread_of_kueue(unread: Mapping[str, Unread]) -> Iterator[Unread]:
     yield from (item for name, item in unread.items() if name.endswith(GROUP))
 
 
+def _beyond(situation: Situation) -> Finding:
+    """Pods that the gang does not need for its start, and that have no node; a driver may wait for its executors."""
+    rest = situation.unplaced
+    said = (conditions(pod).get("PodScheduled", {}).get("message") for pod in rest)
+    return finding(
+        "RestWaits",
+        f"{counted(len(rest), 'pod')} beyond the {situation.minimum} that the gang needs for its start "
+        f"{'has' if len(rest) == 1 else 'have'} no node: it counts as started without them.",
+        needed="room for them, where the job cannot work without.",
+        todo="do what the scheduler says of them, or have the gang count them in its minimum.",
+        objects=[Ref.of(pod) for pod in rest[:1]],
+        details=tuple(dict.fromkeys(text for text in said if text)),
+        blocks=False,
+    )
+
+
 def _without_cause(situation: Situation, *, complete: bool) -> Iterator[Finding]:
     """No stage found a cause: report that instead of guessing one."""
     age, place = situation.facts.taken - situation.job.created, situation.facts.expectations.scheduler
@@ -217,6 +236,16 @@ def _without_cause(situation: Situation, *, complete: bool) -> Iterator[Finding]
             needed="a few seconds.",
             todo="run the command again.",
             blocks=False,
+        )
+    elif situation.job.foreign and not situation.pods and not situation.group:
+        ref = situation.job.ref
+        yield finding(
+            "ControllerSilent",
+            f"{ref} has no pod {age:.0f} s after it was created, and its controller says nothing of it.",
+            needed=f"a controller of {ref.kind} that runs, and may create its pods and what is beside them.",
+            todo="see that its controller runs, and read its log, which says when it lacks rights, as on PodGroups.",
+            objects=[ref],
+            details=last_warning(situation),
         )
     elif is_native(situation):
         yield from waits(situation)

@@ -8,12 +8,19 @@ pkg/controllers/podgroup of Volcano, v1.14.1 and v1.15.1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kubeflow_volcano.catalog.gangs import VOLCANO as GANGS
-from kubeflow_volcano.text import counted
-from kubeflow_volcano.validators.explain.model import VOLCANO, Finding, Situation, finding, is_for_single_pods
+from kubeflow_volcano.text import counted, few
+from kubeflow_volcano.validators.explain.model import (
+    VOLCANO,
+    Finding,
+    Situation,
+    finding,
+    is_for_single_pods,
+    pod_group_name,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +75,36 @@ _MIN_MEMBER = f"{GANGS.group}/group-min-member"
 
 
 def gang_maker(situation: Situation) -> Iterator[Finding]:
-    """Pods of a kind of other projects that name Volcano and have no PodGroup of their own."""
+    """Pods of a kind of other projects that name Volcano, and whose PodGroup is gone or was never made."""
     job, group = situation.job, situation.group
     if not job.foreign or (group and (not is_for_single_pods(group) or situation.minimum > 1)):
         return
     pods = max(len(situation.pods), job.wanted)
-    if pods < _FEWEST or not _asks(situation):
-        return
+    own = [pod for pod in situation.unplaced if pod["spec"].get("schedulerName") == VOLCANO]
+    named = {name for pod in own if (name := pod_group_name(pod))}
+    if named and group is None:
+        yield _deleted(situation, sorted(named))
+    elif pods >= _FEWEST and _asks(situation):
+        yield _not_made(situation, pods)
+
+
+def _deleted(situation: Situation, names: Sequence[str]) -> Finding:
+    """Pods of a PodGroup that is gone; some operators delete it when the job ends, before its pods do."""
+    job = situation.job
+    situation.facts.demand(GANGS.podgroups)
+    maker = MAKERS.get((job.ref.group, job.ref.kind))
+    return finding(
+        "PodGroupMissing",
+        f"pods of {job.ref} name the PodGroup {few(names)}, which does not exist: Volcano places none of them.",
+        needed=f"that PodGroup{f', which {maker.operator} makes' if maker else ''}.",
+        todo=f"recreate the {job.ref.kind}, or create a PodGroup of that name with minMember: the pods may stay.",
+        objects=[job.ref],
+        commands=[f"kubectl -n {job.ref.namespace} get {GANGS.podgroups}"],
+    )
+
+
+def _not_made(situation: Situation, pods: int) -> Finding:
+    job = situation.job
     maker = MAKERS.get((job.ref.group, job.ref.kind))
     name = GANGS.mark[-1]
     annotated = f"annotate the {job.ref.kind} so, or " if (job.ref.group, job.ref.kind) in _OWNERS else ""
@@ -84,7 +114,7 @@ def gang_maker(situation: Situation) -> Iterator[Finding]:
     else:
         needed = f"the annotation {_MIN_MEMBER}, which Volcano 1.14 and later read of it" if annotated else "a PodGroup"
         todo = f"{annotated}create a PodGroup and name it in the pod template as {name}; then recreate its pods."
-    yield finding(
+    return finding(
         "GangNotMade",
         f"{job.ref} has {counted(pods, 'pod')} for Volcano and no PodGroup for them together: they are placed one by "
         "one.",

@@ -37,7 +37,7 @@ def native_gang(situation: Situation) -> Iterator[Finding]:
     if group is None:
         yield from _missing(situation)
         return
-    ref, least = Ref.of(group), situation.minimum
+    ref, least = Ref.of(group), KUBERNETES.minimum_of(group)
     if since := group["metadata"].get("deletionTimestamp"):
         yield finding(
             "BeingDeleted",

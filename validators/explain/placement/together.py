@@ -39,7 +39,7 @@ def not_together(sets: Sequence[PodSet], nodes: Sequence[Node], placed: int, abo
     free = {name: sum((max(node.free(name), _ZERO) for node in usable), _ZERO) for name in requests}
     scale = Decimal(needed) / max(sum(item.count for item in sets), 1)
     short = {name: amount * scale for name, amount in requests.items() if amount * scale > free[name]}
-    single = about.group is None and bool(about.pods)  # without a gang, nothing holds them back for each other
+    single = about.is_loose and bool(about.pods)  # without a gang, nothing holds them back for each other
     which = "pods without a node" if single else "pods that must be placed together"
     together = f": {about.gang.minimum[-1]} is {about.minimum}, {len(about.placed)} have a node"
     names = sorted(set(requests) - ({"pods"} - short.keys()))

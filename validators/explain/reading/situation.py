@@ -8,7 +8,14 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from http import HTTPStatus
 
-from kubeflow_volcano.catalog.gangs import KUBERNETES, SCHEDULER_PLUGINS, VOLCANO, membership, scheduler_of
+from kubeflow_volcano.catalog.gangs import (
+    KUBERNETES,
+    SCHEDULER_PLUGINS,
+    VOLCANO,
+    GangScheduler,
+    membership,
+    scheduler_of,
+)
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
@@ -40,6 +47,7 @@ _PARALLEL = 8
 _IN_STRUCTURE = re.compile(r'Message:"((?:[^"\\]|\\.)*)"')
 _MOST_NOTES = 5
 """Pods whose events and logs are read."""
+_SEVERAL = 2
 _EVERYWHERE = (
     CSI_NODES,
     "nodes",
@@ -207,15 +215,21 @@ def assemble(kind: Kind, obj: Object, facts: Facts, between: Collection[str] = (
     return Situation(job, obj, facts, group, tuple(pods), events)
 
 
-def _waiting_gang(pods: Iterable[Object]) -> list[Object]:
-    """Of pods that are in several gangs those of the first one that has pods without a node; empty for other pods."""
-    gangs: dict[str, list[Object]] = {}
+def _waiting_gang(pods: Collection[Object]) -> list[Object]:
+    """Of pods that are in several gangs those of the first one that has pods without a node; empty for other pods.
+
+    A pod that names its PodGroup is of that gang, also where Volcano gave it another one since it names that scheduler.
+    """
+    members: dict[tuple[str, GangScheduler], list[Object]] = {}
     for pod in pods:
         gang, name = membership(pod)
         if gang:
-            gangs.setdefault(name, []).append(pod)
-    waiting = [name for name, members in sorted(gangs.items()) if not all(it["spec"].get("nodeName") for it in members)]
-    return gangs[waiting[0]] if len(gangs) > 1 and waiting else []
+            members.setdefault((name, gang), []).append(pod)
+    waiting = [key for key, found in members.items() if not all(it["spec"].get("nodeName") for it in found)]
+    if len(members) < _SEVERAL or not waiting:
+        return []
+    name, gang = min(waiting, key=lambda key: key[0])
+    return [pod for pod in pods if gang.named_by(pod) == name]
 
 
 def _current(pods: list[Object], wanted: int) -> list[Object]:

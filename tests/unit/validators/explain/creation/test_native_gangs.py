@@ -158,3 +158,15 @@ def test_numbers_have_the_names_of_their_scheduler() -> None:
 def test_an_operator_beside_it_changes_nothing() -> None:
     operator = deployment("kubeflow/training-operator", containers=[{"name": "training-operator", "image": "x:y"}])
     assert told(group(said=SAYS), operator, *(pod(i) for i in range(3))) == ["GangWaits"]
+
+
+def test_a_podgroup_of_pods_that_are_placed_one_by_one_is_no_gang() -> None:
+    """The gate WorkloadWithJob makes one with the policy basic for each Job that asks for no gang."""
+    basic = group() | {"spec": {"schedulingPolicy": {"basic": {}}}}
+    pods = [pod(0, node="n1"), pod(1, node="n1"), pod(2)]
+    pods[2]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "9"
+    found = explained(job(), basic, *pods, without=OF_VOLCANO)
+    assert (found.situation.minimum, found.situation.unscheduled) == (3, 1)
+    assert reasons(found) == ["NoNodeFitsNever"]
+    early = explained(job(), basic, pods[0], without=OF_VOLCANO)
+    assert "NotEnoughPods" not in reasons(early)

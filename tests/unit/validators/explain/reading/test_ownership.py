@@ -123,7 +123,7 @@ def test_templates_in_a_spec_are_its_roles() -> None:
 
 def test_what_keeps_its_pods_from_a_node_is_found_and_no_operator_is_blamed() -> None:
     job = ray_job()
-    pods = [member(job, number, cpu="9") for number in range(3)]
+    pods = [member(job, number, cpu="9", metadata={"annotations": {}}) for number in range(3)]
     told = explained(job, *pods, without=["training-operator"])
     assert told.state is State.WAITING
     assert reasons(told) == ["NoNodeFitsNever"]
