@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from kubeflow_volcano.catalog.data import cached
@@ -20,6 +20,18 @@ _KIND = re.compile(
     rf"|\b(?P<group_before>{_LABEL}(?:\.{_LABEL})+)/(?P<plural>[a-z]+)"
     rf"|kind \\?\"(?P<unknown>\w+)\\?\" in version \\?\"(?P<group_of_it>{_LABEL}(?:\.{_LABEL})+)/"
 )
+_NAME = re.compile(r"(?<![\w./-])[a-z][a-z0-9]*(?:-[a-z0-9]+)+(?![\w/-])")
+_OF_POD = re.compile(r"-(?:[a-z0-9]{5,10}-[a-z0-9]{5}|\d)$")
+_PAGES: Mapping[str, str] = {
+    "jupyter": "jupyter-web-app-deployment",
+    "katib": "katib-ui",
+    "kfam": "profiles-deployment",
+    "pipeline": "ml-pipeline-ui",
+    "tensorboards": "tensorboards-web-app-deployment",
+    "volumes": "volumes-web-app-deployment",
+}
+"""Which workload has the pages below a path of the gateway (VirtualServices of the release)."""
+_PAGE = re.compile(rf"https?://[^/\s\"']+/({'|'.join(_PAGES)})/")
 _SUFFIX = re.compile(r"-(?:service|svc)$")
 _COMMON = frozenset({"webhook", "server", "service", "controller", "manager", "deployment"})
 """Words of names that do not tell one program from another."""
@@ -45,7 +57,7 @@ class Part:
 
 def parts_named(text: str) -> tuple[Part, ...]:
     """The workloads that a message speaks about: none for names of programs that no release has."""
-    found = (*_by_host(text), *_by_webhook(text), *_by_kind(text), *_by_account(text))
+    found = (*_by_host(text), *_by_webhook(text), *_by_pod(text), *_by_page(text), *_by_kind(text), *_by_account(text))
     return tuple(dict.fromkeys(found))[:_MOST]
 
 
@@ -63,6 +75,18 @@ def _by_host(text: str) -> Iterator[Part]:
 def _by_account(text: str) -> Iterator[Part]:
     for found in _ACCOUNT.finditer(text):
         yield from _behind(found[1], found[2])
+
+
+def _by_pod(text: str) -> Iterator[Part]:
+    """By the names of pods and of workloads, those of one plain word left out."""
+    for found in _NAME.finditer(text):
+        name = _OF_POD.sub("", found[0])
+        yield from (part for part in _parts() if part.workload.name == name and (name != found[0] or "-" in name))
+
+
+def _by_page(text: str) -> Iterator[Part]:
+    for found in _PAGE.finditer(text):
+        yield from (part for part in _parts() if part.workload.name == _PAGES[found[1]])
 
 
 def _behind(namespace: str, name: str) -> tuple[Part, ...]:

@@ -17,7 +17,8 @@ _LEAST_ALIKE, _LEAST_SHARED = 0.45, 2
 _GUARDS: Mapping[str, re.Pattern[str]] = {
     place: re.compile(words, re.IGNORECASE)
     for place, words in {
-        "pull": r"\bpull|\bimage|registry|\bmanifest (?:unknown|for)|reading manifest|/v2/|docker\.io",
+        "pull": r"\bpull|\bimage|registry|\bmanifest (?:unknown|for)|reading manifest|docker\.io"
+        r"|/v2/(?:\W|$|\S*(?:manifests|blobs))",
         "sandbox": r"sandbox|\bcni\b|network plugin|plugin type=|networkplugin|\bnetwork\b",
         "create": r"container|oci runtime|\brunc\b|\bruntime\b|exec format|secret|configmap|nvidia",
         "scheduler": r"nodes? (?:are|is) (?:un)?available|node\(s\)|schedul|\bgang\b|\bqueue\b|pod ?group|\bnodes?\b",
@@ -64,18 +65,19 @@ class Shown:
 def shown_by(text: str) -> tuple[Shown, ...]:
     """The symptoms that lines of the text show, each once with its first line.
 
-    General ones count where no other is shown, kinds of errors where none is: of these the last ones, as programs name
-    the cause last. A message that a terminal or a form has wrapped is looked for as a whole where no line shows
-    anything.
+    General ones count where no other is shown. Kinds of errors count where none is: the first ones of the table, each
+    with its last line, as programs name the cause last. Where no line shows anything, the text is looked at as a whole:
+    a terminal or a form may have wrapped it.
     """
     lines = _lines(text)
     for units in (lines, [" ".join(lines)]):
         if found := _first_of_each(units, _shown):
             special = tuple(item for item in found if not item.symptom.general)
             return (special or found)[:_MOST_SHOWN]
+    order = {item.id: place for place, item in enumerate(symptoms())}
     for units in (lines[::-1], [" ".join(lines)]):
         if found := _first_of_each(units, _kind):
-            return found[:_MOST_KINDS]
+            return tuple(sorted(found, key=lambda item: order[item.symptom.id])[:_MOST_KINDS])
     return ()
 
 

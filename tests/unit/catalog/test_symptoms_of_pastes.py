@@ -41,7 +41,7 @@ def test_nearly_all_examples_are_recognised_without_the_place_where_they_were_se
         ("nothing that is known\n" * 1000, []),
         # Patterns of a place that is about nothing else say little elsewhere: what is left is the kind of the error.
         ("dial tcp 10.0.0.9:5000: connect: no route to host", ["any-no-answer"]),
-        ("field selector not supported", []),
+        ("field selector not supported", ["any-unsupported"]),
     ],
 )
 def test_the_lines_that_say_something_are_found(text: str, expected: list[str]) -> None:
@@ -59,3 +59,26 @@ def test_words_that_are_shared_are_a_hint_and_few_are_none() -> None:
     assert near
     assert near[0].id == "image-collection"
     assert not alike("the weather is fine in Hangzhou today")
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ('Post "http://a.b:80/x": dial tcp 10.0.0.9:80: connect: connection refused', "a.b:80"),
+        ("dial tcp 10.0.0.9:6789: connect: connection refused", "10.0.0.9:6789"),
+        ("connect ECONNREFUSED 10.0.0.9:5432", "10.0.0.9:5432"),
+        ("requests.ConnectionError: HTTPConnectionPool(host='store', port=80): refused", "store"),
+        # Neither the time of day nor the place in the source is an address.
+        ("E0522 19:33:05.207416 7 cache.go:1022] the caches: timed out", "the caches"),
+    ],
+)
+def test_kinds_of_errors_name_the_address(text: str, cause: str) -> None:
+    (shown,) = shown_by(text)
+    assert shown.is_kind
+    assert cause in shown.symptom.cause
+    assert "1022 does not answer" not in shown.symptom.cause
+
+
+def test_the_stronger_of_two_kinds_comes_first_wherever_it_is() -> None:
+    text = "dial tcp 10.0.0.9:80: connect: connection refused\nthe caches timed out\n"
+    assert ids(text) == ["any-refused", "any-wait-ended"]
