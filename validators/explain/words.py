@@ -22,7 +22,9 @@ from kubeflow_volcano.validators.explain.placement.nodes import nodes_with_pods
 from kubeflow_volcano.validators.explain.placement.pod_sets import wish_of
 from kubeflow_volcano.validators.explain.scheduling.volcano import configuration
 
-_OF_NODES = re.compile(r"nodes are (?:un)?available: ?(?P<parts>.*?)\.?(?=\s*preemption:|$)", re.DOTALL | re.IGNORECASE)
+_OF_NODES = re.compile(r"nodes are (?:un)?available: ?(?P<parts>.*?)\.?$", re.DOTALL | re.IGNORECASE)
+_PREEMPTION = re.compile(r"\s*preemption: ")
+"""What a kube-scheduler then says of evictions: why those would not help either."""
 _NEXT = re.compile(r",\s+(?=\d+ )")
 _COUNT = re.compile(r"^\d+ ")
 _MOST_CHARACTERS = 600
@@ -152,10 +154,9 @@ def _said(situation: Situation) -> Iterator[_Said]:
 
 def _parts(message: str) -> tuple[str, ...]:
     """What keeps the pod off nodes, as the message counts it; the whole message where it does not count nodes."""
-    found = [item["parts"] for item in _OF_NODES.finditer(message)]
-    return tuple(
-        dict.fromkeys(part.strip(" .") for text in found for part in _NEXT.split(text) if part.strip(" ."))
-    ) or (message,)
+    found = _OF_NODES.search(_PREEMPTION.split(message)[0])
+    parts = _NEXT.split(found["parts"]) if found else ()
+    return tuple(dict.fromkeys(part.strip(" .") for part in parts if part.strip(" ."))) or (message,)
 
 
 def _unaccounted(said: _Said, blocking: Sequence[Finding], situation: Situation) -> Finding | None:

@@ -63,6 +63,8 @@ def test_words_that_name_no_cause_change_nothing(message: str) -> None:
 def test_what_was_computed_and_said_alike_is_said_once() -> None:
     message = "0/2 nodes are unavailable: 2 Insufficient cpu."
     assert [item.reason for item in said(message, cpu="9")] == ["NoNodeFitsNever"]
+    more = " preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
+    assert [item.reason for item in said(f"{message}{more}", cpu="9")] == ["NoNodeFitsNever"]
     full = [node("n1", cpu="1"), node("n2", cpu="0")]
     assert "Insufficient" not in [item.reason for item in said(message, *full)]
     closed = [node("n1", taints=[TAINT]), node("n2", taints=[TAINT])]
