@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object, new_object
+from kubeflow_volcano.cluster.objects import Object, new_object, pod_specs
+from kubeflow_volcano.cluster.pods.pull_secrets import refer
 
 RESOURCES: Mapping[str, Mapping[str, str]] = {
     "requests": {"cpu": "0", "memory": "16Mi"},
@@ -89,3 +91,13 @@ def lowest_priority(cluster: Cluster) -> str:
         return ""
     below = sorted((item["value"], item["metadata"]["name"]) for item in classes if item["value"] < 0)
     return below[0][1] if below else ""
+
+
+def with_pull_secret(obj: Object, name: str) -> Object:
+    """The object with that pull secret in all its pods, templates included; the same object if it has none."""
+    if not any(pod_specs(obj)):
+        return obj
+    obj = copy.deepcopy(obj)
+    for spec in pod_specs(obj):
+        refer(spec, name)
+    return obj

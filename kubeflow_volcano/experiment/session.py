@@ -27,8 +27,7 @@ from kubeflow_volcano.experiment.closing import remove, remove_helpers
 from kubeflow_volcano.experiment.fitting import Bounds, bounds, fitted
 from kubeflow_volcano.experiment.interruption import postponed
 from kubeflow_volcano.experiment.leftovers import EXPIRES, OWNER, expired, this_process
-from kubeflow_volcano.experiment.logins import with_pull_secret
-from kubeflow_volcano.experiment.pods import probe_pod
+from kubeflow_volcano.experiment.pods import probe_pod, with_pull_secret
 from kubeflow_volcano.experiment.remains import Cleanup, Tracked, delete_all, wait_gone
 from kubeflow_volcano.experiment.spaces import USABLE_SECONDS, Level, space, wait_usable
 from kubeflow_volcano.progress import Progress, silent

@@ -1,4 +1,4 @@
-"""All live objects that one field manager applied, found by their metadata alone."""
+"""All live objects that one field manager applied, found by their metadata alone, and the deletion of one of ours."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from kubeflow_volcano.apply.compare import owned_by
+from kubeflow_volcano.apply.result import Action, ObjectOutcome
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.discovery import Resource
 from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.parallel import in_parallel
@@ -134,3 +136,20 @@ def _owned(
 
 def _unmanaged(item: Object) -> bool:
     return all(entry["manager"] == _CONTROLLERS for entry in item["metadata"].get("managedFields") or ())
+
+
+def delete_owned(cluster: Cluster, live: Object, *, check: bool) -> ObjectOutcome | None:
+    """Delete a live object by its UID, or in check mode only report it.
+
+    Returns:
+        The outcome; None if this project did not apply the object, or it does not exist any more.
+
+    Raises:
+        ApiError: it may not be deleted.
+    """
+    if owned_by(live, FIELD_MANAGER) is None:
+        return None
+    ref = Ref.of(live)
+    if check or cluster.delete(ref, uid=live["metadata"]["uid"]):
+        return ObjectOutcome(ref, Action.REMOVED, live, None)
+    return None

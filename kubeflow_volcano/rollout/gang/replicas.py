@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from kubeflow_volcano.apply.engine import Engine
 from kubeflow_volcano.apply.problems import refusal
-from kubeflow_volcano.apply.removing.owned import delete_owned
+from kubeflow_volcano.apply.removing.managed import delete_owned
 from kubeflow_volcano.catalog.operator import COMPONENT, era_of, version_of_image
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref

@@ -44,7 +44,6 @@ from kubeflow_volcano.rollout.plan.steps import (
     steps_of,
 )
 from kubeflow_volcano.rollout.plan.stores import judge_stores
-from kubeflow_volcano.rollout.plan.upgrades import judge_upgrades
 from kubeflow_volcano.rollout.run import requirements
 from kubeflow_volcano.rollout.settings.ceded import validate_ceded
 from kubeflow_volcano.rollout.settings.settings import Settings
@@ -157,7 +156,7 @@ def plan(settings: Settings, progress: Progress, nodes: Sequence[str] = ()) -> P
     kustomize = version_of(settings) if settings.kustomize.is_file() else ""
     findings = [
         judging.judge_kubernetes(settings),
-        judge_upgrades(settings),
+        judging.judge_upgrades(settings),
         *judging.judge_kustomize(settings.release, kustomize),
         judging.judge_apis(planned.parts, settings.plan.kubernetes),
         *judging.judge_images(images),

@@ -1,10 +1,11 @@
-"""The judgements of the plan on versions, APIs, resources and images."""
+"""The judgements of the plan on versions, upgrades, APIs, resources and images."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 
+from kubeflow_volcano.catalog.edges import edges
 from kubeflow_volcano.catalog.model import Release
 from kubeflow_volcano.catalog.served_apis import served_apis
 from kubeflow_volcano.cluster.admission.pod_security import ENFORCE, PRIVILEGED
@@ -15,6 +16,7 @@ from kubeflow_volcano.rollout.plan.findings import Finding, Verdict
 from kubeflow_volcano.rollout.plan.resources import Claimed, Requests
 from kubeflow_volcano.rollout.settings.kubernetes_range import require_kubernetes
 from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.rollout.versions.judge import describe_step, steps_for
 from kubeflow_volcano.text import counted
 
 GB = 1000**3
@@ -136,3 +138,18 @@ def judge_pod_security(settings: Settings) -> Iterator[Finding]:
             todo=f"create an empty namespace with {ENFORCE}={level} and see --check, which asks there; "
             "or take the label out, and the levels of the release's own manifests count.",
         )
+
+
+def judge_upgrades(settings: Settings) -> Finding:
+    """From which releases one step leads to this one, and what the step brings to the chosen components."""
+    release = settings.release.version
+    into = [edge for edge in edges() if edge.target == release]
+    steps = [
+        (edge, step) for edge in into for step in steps_for(edge, {item.component for item in edge.steps}, settings)
+    ]
+    names = ", ".join(step.id for _, step in steps if step.confirm)
+    found = f"in one step from {', '.join(edge.origin for edge in into)}" if into else "none: it is the first release"
+    confirmed = f"; these steps have to be confirmed: {names}" if names else ""
+    described = ((edge, step, describe_step(step, prunes=settings.prune)) for edge, step in steps)
+    details = tuple(f"from {edge.origin}: {step.id}: {text}" for edge, step, text in described)
+    return Finding("upgrade", f"Upgrade to Kubeflow {release}", Verdict.PASS, f"{found}{confirmed}.", details)

@@ -15,7 +15,7 @@ from kubeflow_volcano.deriving.cli import main
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.desired import desired
-from kubeflow_volcano.rollout.plan.upgrades import judge_upgrades
+from kubeflow_volcano.rollout.plan.judging import judge_upgrades
 from kubeflow_volcano.rollout.scope import scope_of
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from kubeflow_volcano.rollout.versions.judge import require_upgrade
