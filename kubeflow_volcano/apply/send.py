@@ -50,8 +50,8 @@ class Applier:
     deadline. Any other refusal is final.
 
     In check mode every request is a server-side dry run. Objects whose namespace or API group is still to be created
-    (`planned_namespaces`, `planned_groups`) are reported as created without a request, and those that a webhook refuses
-    for want of another one of `names`, which are sent with them, as created as well. `texts` keeps each object before
+    (`planned_namespaces`, `planned_groups`) are reported as created without a request, and as well those that a
+    webhook refuses without another one of `names`, which are sent with them. `texts` keeps each object before
     and after for the difference.
 
     Fields that are left to others (`ceded` in what was found) are sent when the object is created, and given up then;
