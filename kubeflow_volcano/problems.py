@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Self
@@ -104,3 +105,12 @@ class Busy(ProblemsError):  # noqa: N818  as above
     """Another run holds the lock."""
 
     exit_code = Exit.BUSY
+
+
+@contextlib.contextmanager
+def collecting(problems: list[Problem]) -> Iterator[None]:
+    """Add the problems of an InvalidInput to `problems`, and continue after the block."""
+    try:
+        yield
+    except InvalidInput as error:
+        problems += error.problems

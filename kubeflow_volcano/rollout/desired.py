@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,7 +12,7 @@ from kubeflow_volcano.catalog.images.names import version_tag
 from kubeflow_volcano.catalog.model import Component, version_key
 from kubeflow_volcano.catalog.operator import COMPONENT, version_of_image
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.problems import InvalidInput, Problem, collecting
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.gang.notifier import with_notifier
 from kubeflow_volcano.rollout.images.rename.rewrite import Rewritten, rewrite
@@ -133,15 +132,6 @@ def _with_images(part: Component, objects: tuple[Object, ...], settings: Setting
             for container in obj["spec"]["template"]["spec"]["containers"] if obj["kind"] == "Deployment" else ():
                 container["image"] = part.images.get(Ref.of(obj), {}).get(container["name"], container["image"])
     return objects
-
-
-@contextlib.contextmanager
-def collecting(problems: list[Problem]) -> Iterator[None]:
-    """Add the problems of an InvalidInput to `problems`, and continue after the block."""
-    try:
-        yield
-    except InvalidInput as error:
-        problems += error.problems
 
 
 def _require_expected(part: Component, objects: Sequence[Object], settings: Settings) -> None:

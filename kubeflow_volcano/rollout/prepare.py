@@ -14,12 +14,12 @@ from kubeflow_volcano.cluster.addresses import cluster_addresses
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
+from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError, collecting
 from kubeflow_volcano.progress import Progress, silent
 from kubeflow_volcano.rollout.access.requirements import unmet_access
 from kubeflow_volcano.rollout.account.stored import account_of_cluster
 from kubeflow_volcano.rollout.account.stores import passwords_of_cluster, with_passwords
-from kubeflow_volcano.rollout.desired import Desired, collecting, desired, render_upstream
+from kubeflow_volcano.rollout.desired import Desired, desired, render_upstream
 from kubeflow_volcano.rollout.existing.needs import unmet_needs
 from kubeflow_volcano.rollout.existing.owners import brought_uids, foreign_components, is_ours
 from kubeflow_volcano.rollout.gang.rights import missing_rights

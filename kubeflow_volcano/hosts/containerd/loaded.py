@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from kubeflow_volcano.hosts.containerd.config import ConfigFile, load_order, parse_file
 from kubeflow_volcano.hosts.containerd.edit import edited
 from kubeflow_volcano.hosts.containerd.look import Look
-from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.problems import InvalidInput, Problem, collecting
 
 NEWER = (2, 0)
 """From this release on containerd merges the tables of several files, and has two tables for CRI."""
@@ -40,10 +40,8 @@ def read_files(look: Look) -> dict[str, ConfigFile]:
     problems: list[Problem] = []
     files: dict[str, ConfigFile] = {}
     for path, content in look.files.items():
-        try:
+        with collecting(problems):
             files[path] = parse_file(path, content)
-        except InvalidInput as error:
-            problems += error.problems
     if problems:
         raise InvalidInput(problems)
     return files

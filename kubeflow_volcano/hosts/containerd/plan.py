@@ -13,7 +13,7 @@ from kubeflow_volcano.hosts.containerd.legacy import Legacy, migrate
 from kubeflow_volcano.hosts.containerd.loaded import NEWER, changed_files, loaded_files, read_files
 from kubeflow_volcano.hosts.containerd.look import Look, unit_problems
 from kubeflow_volcano.hosts.containerd.mirrors import MirrorHost
-from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.problems import InvalidInput, Problem, collecting
 
 CA_FILE = "kubeflow-volcano-ca.crt"
 """File of the mirror's authority, in the directory that has the registries' directories."""
@@ -86,11 +86,9 @@ def plan(look: Look, wanted: Mapping[str, MirrorHost], choice: Choice) -> Plan:
     problems = [*dumps.plugin_problems(dump, look.config), *_lost(first, others, look, wanted, narrows=narrows)]
     old: Mapping[str, Legacy] = {}
     files: Mapping[str, ConfigFile] = {}
-    try:
+    with collecting(problems):
         old = migrate(registry) if moves else {}
         files = changed_files(look, first, moves=moves) if narrows else {}
-    except InvalidInput as error:
-        problems += error.problems
     below = list(hosts_files(first, look.trees.get(first, {}), wanted, old, extend=choice.extend))
     problems += [item for item in below if isinstance(item, Problem)]
     restart = bool(files) or any(path == look.config or path in look.files for path in look.unfinished)

@@ -23,7 +23,7 @@ from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.decode import DecodeError, decode
 from kubeflow_volcano.files import write_file
 from kubeflow_volcano.foreign import read_json
-from kubeflow_volcano.problems import InvalidInput, NotWritten, Problem
+from kubeflow_volcano.problems import InvalidInput, NotWritten, Problem, collecting
 from kubeflow_volcano.ref import group_of
 from kubeflow_volcano.text import few
 
@@ -153,10 +153,8 @@ def read(place: Path, *, accept_changed: bool = False) -> Backup:
             todo = "restore it from a copy; if it was edited on purpose, set restore_accept_changed: true."
             problems.append(_damaged(place / name, "is not as it was written", todo))
             continue
-        try:
+        with collecting(problems):
             objects += _objects(data, place / name)
-        except InvalidInput as error:
-            problems += error.problems
     if problems:
         raise InvalidInput(problems)
     return Backup(origin, tuple(objects))

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 import yaml
 
 from kubeflow_volcano.catalog.model import Release, RemoteBase
-from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.problems import InvalidInput, Problem, collecting
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.manifests.kustomizations import Kustomizations, Remote, has_kustomization
 from kubeflow_volcano.rollout.manifests.sources import Sources, variable_of
@@ -48,10 +48,8 @@ def with_local_bases(
             bases[remote] = base
     roots: dict[str, Path] = {}
     for name in sorted({base.source for base in bases.values()}):
-        try:
+        with collecting(problems):
             roots[name] = sources.remote(name)
-        except InvalidInput as error:
-            problems += error.problems
     if problems:
         raise InvalidInput(problems)
     tree = _Beside(root, roots, bases).kept(sources, progress)

@@ -17,7 +17,7 @@ from kubeflow_volcano.directories import require_private
 from kubeflow_volcano.files import write_file
 from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.garbage import collection_paused
-from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.problems import InvalidInput, Problem, collecting
 from kubeflow_volcano.programs import ProgramError, run_program
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.retries import naming_full_disks
@@ -96,10 +96,8 @@ class Renderer:
             order = sorted(places, key=lambda name: -weights.get(name, 0))
             running = {name: pool.submit(one, name) for name in order}
             for name in places:
-                try:
+                with collecting(problems):
                     objects[name] = running[name].result()
-                except InvalidInput as error:
-                    problems += error.problems
         if problems:
             raise InvalidInput(dict.fromkeys(problems))
         return objects

@@ -16,10 +16,9 @@ from pathlib import Path
 import kubeflow_volcano
 from kubeflow_volcano.catalog import data
 from kubeflow_volcano.catalog.kustomize import kustomize_release
-from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.problems import InvalidInput, Problem, collecting
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.bundle.contents import CATALOG
-from kubeflow_volcano.rollout.desired import collecting
 from kubeflow_volcano.rollout.manifests.kustomizations import Kustomizations
 from kubeflow_volcano.rollout.manifests.kustomize_binary import ARCHITECTURES, asset, carried_name
 from kubeflow_volcano.rollout.manifests.remote_bases import with_local_bases

@@ -15,7 +15,7 @@ from kubeflow_volcano.catalog.operator import COMPONENT
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.decode import SAME, Key, Parsed, decode
 from kubeflow_volcano.directories import cache_directory
-from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.problems import InvalidInput, Problem, collecting
 from kubeflow_volcano.rollout.bundle.contents import CATALOG
 from kubeflow_volcano.rollout.bundle.reading import Bundle
 from kubeflow_volcano.rollout.settings.access import AccessSettings, validate_access
@@ -270,10 +270,8 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
     problems += [*validate_credentials(settings.credentials, settings.mirror), *validate_proxy(settings.proxy)]
     problems += validate_schedule(settings.scheduled, settings.credentials)
     problems += validate_versions(release, settings.volcano, version)
-    try:
+    with collecting(problems):
         settings = replace(settings, components=tuple(_with_used_claims(_chosen(values, settings), settings)))
-    except InvalidInput as error:
-        problems += error.problems
     problems += [*_without_address(settings), *validate_existing(values, defaults(), release, settings.components)]
     problems += validate_uninstall(values)
     problems += validate_operator(settings.gang_scheduler, release, settings.components)

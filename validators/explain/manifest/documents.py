@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kubeflow_volcano import foreign
-from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.problems import InvalidInput, Problem, collecting
 from kubeflow_volcano.validators.explain.manifest.model import Manifest
 from kubeflow_volcano.validators.explain.manifest.rules.placeholders import placeholder, template_mark
 from kubeflow_volcano.validators.explain.manifest.templates import Path as Steps
@@ -36,10 +36,8 @@ def read(files: Sequence[str], namespace: str) -> tuple[Source, ...]:
     problems: list[Problem] = []
     sources: list[Source] = []
     for file in files:
-        try:
+        with collecting(problems):
             sources.append(parse(file, _text(file), namespace))
-        except InvalidInput as error:
-            problems += error.problems
     if problems:
         raise InvalidInput(problems)
     if not any(source.manifests for source in sources):
