@@ -57,7 +57,7 @@ def _first(found: Sequence[Case]) -> Iterator[str]:
         now = sum(not case.open for case in found)
         yield from ("", f"The first answers to {len(found)} of them, before anything was changed for them: {then}.")
         yield f"Now {now} of these {len(found)} are answered rightly."
-    for name in sorted({case.round for case in found if case.round}):
+    for name in sorted({case.round for case in found if case.round}, key=int):
         of_it = [case for case in found if case.round == name]
         then = ", ".join(f"{sum(case.first == word for case in of_it)} {word}" for word in FIRST)
         now = sum(not case.open for case in of_it)

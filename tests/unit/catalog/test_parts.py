@@ -13,6 +13,8 @@ from kubeflow_volcano.catalog.parts import foreign_webhook, parts_named
         ('Get "http://minio-service.kubeflow:9000/mlpipeline/": dial tcp', "Deployment kubeflow/minio"),
         ("lookup dex.auth.svc.cluster.local on 10.96.0.10:53: no such host", "Deployment auth/dex"),
         ("metadata-grpc-service.kubeflow:8080", "Deployment kubeflow/metadata-grpc-deployment"),
+        ("pod ml-pipeline-67b747d877-rgxzr in CrashLoopBackOff", "Deployment kubeflow/ml-pipeline"),
+        ("https://x.example.org/jupyter/api/namespaces", "Deployment kubeflow/jupyter-web-app-deployment"),
         ("https://kserve-webhook-server-service.kubeflow.svc:443", "Deployment kubeflow/kserve-controller-manager"),
         ('calling webhook "mutatequeue.volcano.sh": EOF', "Deployment volcano-system/volcano-admission"),
         ('calling webhook "webhook.cert-manager.io": EOF', "Deployment cert-manager/cert-manager-webhook"),
