@@ -106,7 +106,7 @@ def release(plane: Plane, tools: Tools, tmp_path_factory: pytest.TempPathFactory
         yield cluster
 
 
-def judged(kubeconfig: Path, *select: str) -> dict[str, tuple[str, str, str]]:
+def judged(kubeconfig: Path, *select: str, images: tuple[str, ...] = ()) -> dict[str, tuple[str, str, str]]:
     options = Options(
         kubeconfig,
         release="1.9.1",
@@ -115,6 +115,7 @@ def judged(kubeconfig: Path, *select: str) -> dict[str, tuple[str, str, str]]:
         select=select,
         acceptance=True,
         probe_namespace=SPACE,
+        notebook_images=images,
         stability_seconds=1,
         report_dir=None,
     )
@@ -159,4 +160,14 @@ def test_a_pipeline_that_fails_and_a_notebook_that_never_starts_are_found_and_re
     assert found["J4"][:2] == ("fail", "ExampleNotReached")
     assert "(0 ready replicas)" in found["J4"][2]
     assert found["I1"][0] == "pass"
+    assert remains(release) == []
+
+
+@pytest.mark.long
+def test_each_image_that_the_inventory_offers_is_a_notebook_of_its_own(release: Cluster, plane: Plane) -> None:
+    images = ("m.example.org/torch:2", "m.example.org/ascend:2", "m.example.org/code:4")
+    with controllers(release, GOOD):
+        found = judged(plane.kubeconfig, "J4", "I1", images=images)
+    assert {id_: status for id_, (status, _, _) in found.items()} == {"J4": "pass", "I1": "pass"}, found
+    assert all(f"notebook with {image} " in found["J4"][2] for image in images)
     assert remains(release) == []

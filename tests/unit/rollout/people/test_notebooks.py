@@ -12,6 +12,7 @@ from kubeflow_volcano.catalog import read
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.images.rename.rewrite import rewrite
+from kubeflow_volcano.rollout.images.rename.rules import renamed
 from kubeflow_volcano.rollout.patches.environment import for_environment
 from kubeflow_volcano.rollout.people.notebooks import PAGE, with_notebooks
 from kubeflow_volcano.rollout.plan.account import judge_culling
@@ -23,13 +24,18 @@ from tests.places import ROOT
 from tests.unit.releases import Upstream, WholeRelease
 
 JUPYTER = ["registry.example.org/notebooks/torch:2.4", "registry.example.org/notebooks/ascend:2.3"]
+VENDORS = {"nvidia.com/gpu": "NVIDIA", "amd.com/gpu": "AMD", "huawei.com/Ascend910": "Ascend"}
 GIVEN: dict[str, Any] = {
     "images": {"jupyter": JUPYTER, "rstudio": ["rocker/rstudio:4.4"]},
     "custom_images": False,
     "cpu": {"request": 2, "limit_factor": "none"},
     "memory": {"request": "4Gi"},
     "workspace": {"size": "20Gi", "storage_class": "fast"},
-    "gpus": {"vendors": [{"key": "huawei.com/Ascend910", "name": "Ascend"}], "vendor": "huawei.com/Ascend910"},
+    "gpus": {
+        "vendors": [{"key": key, "name": name} for key, name in VENDORS.items()],
+        "vendor": "huawei.com/Ascend910",
+        "count": "2",
+    },
     "affinities": [{"key": "one", "name": "One", "affinity": {"podAntiAffinity": {"x": [{"y": "z"}]}}}],
     "tolerations": [{"key": "npu", "name": "NPU", "tolerations": [{"operator": "Exists"}], "default": True}],
     "pod_defaults": [
@@ -68,8 +74,8 @@ def test_the_page_of_every_release_offers_what_is_given_and_keeps_the_rest(upstr
     assert page["memory"] == {**before["memory"], "value": "4Gi"}
     spec = page["workspaceVolume"]["value"]["newPvc"]["spec"]
     assert (spec["resources"]["requests"]["storage"], spec["storageClassName"]) == ("20Gi", "fast")
-    vendors = [{"limitsKey": "huawei.com/Ascend910", "uiName": "Ascend"}]
-    assert page["gpus"]["value"] == {"num": "none", "vendors": vendors, "vendor": "huawei.com/Ascend910"}
+    vendors = [{"limitsKey": key, "uiName": name} for key, name in VENDORS.items()]
+    assert page["gpus"]["value"] == {"num": "2", "vendors": vendors, "vendor": "huawei.com/Ascend910"}
     assert page["affinityConfig"]["options"] == [
         {"configKey": "one", "displayName": "One", "affinity": {"podAntiAffinity": {"x": [{"y": "z"}]}}}
     ]
@@ -104,6 +110,11 @@ def test_images_of_notebooks_get_the_names_of_the_mirror(upstream: Upstream) -> 
     named = page_of(done.parts[WEB_APP])
     assert all(image.startswith("mirror.example.org/all/") for image in named["image"]["options"])
     assert named["image"]["value"] == named["image"]["options"][0]
+    # J4 starts them by the same names.
+    offered = {image for kind in ("image", "imageGroupOne", "imageGroupTwo") for image in named[kind]["options"]}
+    tried = [renamed(image, given.mirror) for image in given.notebooks.offered]
+    assert len(tried) == len({*JUPYTER}) + 1
+    assert {*tried} <= offered
 
 
 def test_pod_defaults_are_in_the_namespaces_of_profiles(upstream: Upstream) -> None:
