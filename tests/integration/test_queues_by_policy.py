@@ -1,6 +1,7 @@
 """Jobs of teams get the queue of their team from a real API server that serves policies.
 
-First Volcano itself has no part, then it and the training operator make the PodGroups.
+First Volcano itself has no part, then it and the training operator make the PodGroups: Volcano 1.15.1 on Kubernetes
+1.37, which serves policies, and 1.14 on 1.34, which does with a feature gate and an API that is off by default.
 """
 
 from __future__ import annotations
@@ -8,17 +9,23 @@ from __future__ import annotations
 import gzip
 import uuid
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kubeflow_volcano import foreign
 from kubeflow_volcano.catalog.images.probes import PAUSE
+from kubeflow_volcano.cluster.admission.policies import BINDING, POLICY, VERSIONS
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.cluster.volcano import QUEUE_NAME
+from kubeflow_volcano.rehearsal import lifecycle
+from kubeflow_volcano.rehearsal.build.generation import load_generation
+from kubeflow_volcano.rehearsal.build.recipes import Generation
 from kubeflow_volcano.rehearsal.lifecycle import down, up
-from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
+from kubeflow_volcano.rehearsal.spec import RehearsalSpec
 from kubeflow_volcano.rollout.people.team_queues import with_queue_policy
 from kubeflow_volcano.validators.checks.volcano.team_queues import TRIED
 from tests.integration.breaking import judge, made
@@ -30,30 +37,70 @@ from tests.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(900)]
 
-SPEC = RehearsalSpec(f"queues-{uuid.uuid4().hex[:6]}", gpu_nodes=0, generation="1.37")
-MANIFEST = UPSTREAM / "volcano-1.15.1.yaml.gz"
+MANIFESTS = {"1.37": UPSTREAM / "volcano-1.15.1.yaml.gz", "1.34": UPSTREAM / "volcano-1.14.4.yaml.gz"}
+PLURALS = ("mutatingadmissionpolicies", "mutatingadmissionpolicybindings")
+SERVED = {
+    "1.34": (
+        "--feature-gates=MutatingAdmissionPolicy=true",
+        f"--runtime-config={','.join(f'{VERSIONS[1]}/{plural}=true' for plural in PLURALS)}",
+    )
+}
+"""What the API server of a generation needs for policies, as docs/users.md says it."""
 KINDS = ("scheduling.volcano.sh/v1beta1", "PodGroup"), ("batch.volcano.sh/v1alpha1", "Job")
 
 
+@pytest.fixture(scope="module", params=MANIFESTS)
+def generation(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Its API server serves policies."""
+    name: str = request.param
+
+    def load(name: str, **more: Any) -> Generation:
+        found = load_generation(name, **more)
+        arguments = {**found.node.arguments}
+        arguments["kube-apiserver"] = (*arguments.get("kube-apiserver", ()), *SERVED.get(name, ()))
+        return replace(found, node=replace(found.node, arguments=arguments))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lifecycle, "load_generation", load)
+        yield name
+
+
+@dataclass(frozen=True)
+class Served:
+    """A cluster with the kinds of Volcano alone."""
+
+    cluster: Cluster
+    kubeconfig: Path
+
+
 @pytest.fixture(scope="module")
-def running() -> Iterator[Cluster]:
-    if not MANIFEST.is_file():
-        pytest.skip(f"no {MANIFEST}")
+def running(generation: str) -> Iterator[Served]:
+    manifest = MANIFESTS[generation]
+    if not manifest.is_file():
+        pytest.skip(f"no {manifest}")
+    spec = RehearsalSpec(f"queues-{uuid.uuid4().hex[:6]}", gpu_nodes=0, generation=generation)
     try:
-        cluster = Cluster.connect(up(SPEC).kubeconfig)
-        for obj in foreign.parse(gzip.decompress(MANIFEST.read_bytes()), MANIFEST.name):
+        kubeconfig = up(spec).kubeconfig
+        cluster = Cluster.connect(kubeconfig)
+        for obj in foreign.parse(gzip.decompress(manifest.read_bytes()), manifest.name):
             if obj["kind"] == "CustomResourceDefinition":
                 cluster.apply(obj, manager="test")
         for name in ("vision", "plain"):
             cluster.apply(namespace(name, queue=name if name == "vision" else ""), manager="test")
         until(lambda: all(kind in cluster.kinds(api) for api, kind in KINDS))
-        for obj in with_queue_policy(cluster, [], settings(team(queue={}), team("plain")).profiles):
-            cluster.apply(obj, manager="test")
+        apply_policy(cluster, team(queue={}), team("plain"))
         # The server reads its policies after a moment.
         until(lambda: cluster.create(new("vision", *KINDS[0]), dry_run=True)["spec"].get("queue") == "vision")
-        yield cluster
+        yield Served(cluster, kubeconfig)
     finally:
-        assert down(SPEC.name).left == ()
+        assert down(spec.name).left == ()
+
+
+def apply_policy(cluster: Cluster, *teams: Any) -> None:
+    made = with_queue_policy(cluster, [], settings(*teams).profiles)
+    assert [obj["kind"] for obj in made] == [POLICY, BINDING]
+    for obj in made:
+        cluster.apply(obj, manager="test")
 
 
 def namespace(name: str, queue: str) -> Object:
@@ -69,30 +116,37 @@ def queue(cluster: Cluster, namespace: str, api_version: str, kind: str, **named
 
 
 @pytest.mark.parametrize(("api_version", "kind"), KINDS)
-def test_only_jobs_of_teams_that_name_no_queue_are_changed(running: Cluster, api_version: str, kind: str) -> None:
+def test_only_jobs_of_teams_that_name_no_queue_are_changed(running: Served, api_version: str, kind: str) -> None:
     for named in ({}, {"queue": "default"}):
-        assert queue(running, "vision", api_version, kind, **named) == "vision"
-        assert queue(running, "plain", api_version, kind, **named) == "default"
-    assert queue(running, "vision", api_version, kind, queue="chosen") == "chosen"
+        assert queue(running.cluster, "vision", api_version, kind, **named) == "vision"
+        assert queue(running.cluster, "plain", api_version, kind, **named) == "default"
+    assert queue(running.cluster, "vision", api_version, kind, queue="chosen") == "chosen"
+
+
+def test_a_server_of_1_34_without_the_feature_gate_gets_no_policy() -> None:
+    spec = RehearsalSpec(f"queues-{uuid.uuid4().hex[:6]}", gpu_nodes=0, generation="1.34")
+    try:
+        assert with_queue_policy(Cluster.connect(up(spec).kubeconfig), [], settings(team(queue={})).profiles) == ()
+    finally:
+        assert down(spec.name).left == ()
 
 
 def f10(kubeconfig: Path) -> tuple[str, str]:
     return judge(kubeconfig, "F10", read_only=False)["F10"]
 
 
-def test_f10_tells_a_team_that_the_policy_leaves_out(running: Cluster) -> None:
+def test_f10_tells_a_team_that_the_policy_leaves_out(running: Served) -> None:
     """Kinds are served and nothing else, so that jobs without a queue are in default where no policy says otherwise."""
-    kubeconfig = ClusterPaths.of(SPEC.name).kubeconfig
-    assert f10(kubeconfig) == ("pass", "AsClaimed")
-    with made(running, namespace("speech", queue="speech")):
-        assert f10(kubeconfig) == ("warn", "NewElsewhere")
-    assert f10(kubeconfig) == ("pass", "AsClaimed")
+    assert f10(running.kubeconfig) == ("pass", "AsClaimed")
+    with made(running.cluster, namespace("speech", queue="speech")):
+        assert f10(running.kubeconfig) == ("warn", "NewElsewhere")
+    assert f10(running.kubeconfig) == ("pass", "AsClaimed")
 
 
 @pytest.fixture(scope="module")
-def real() -> Iterator[Volcano]:
+def real(generation: str) -> Iterator[Volcano]:
     """Volcano and the training operator, and a team whose queue is open; no policy yet."""
-    with volcano("1.37") as found:
+    with volcano(generation) as found:
         found.installed()
         found.with_operator()
         found.cluster.apply(new_object(KINDS[0][0], "Queue", "vision", spec={"weight": 1}), manager="test")
@@ -124,8 +178,7 @@ def test_podgroups_that_operator_and_controllers_make_get_the_queue_by_the_polic
         assert f10(real.kubeconfig) == ("warn", "InDefault")
     until(lambda: not queues_by_owner(cluster))
 
-    for obj in with_queue_policy(cluster, [], settings(team(queue={})).profiles):
-        cluster.apply(obj, manager="test")
+    apply_policy(cluster, team(queue={}))
     until(lambda: f10(real.kubeconfig) == ("pass", "AsClaimed"), every=2)
     with made(cluster, *jobs()):
         until(lambda: queues_by_owner(cluster) == dict.fromkeys(kinds, "vision"))

@@ -24,7 +24,12 @@ SCHEDULER = Ref("apps/v1", "Deployment", "volcano-system", "volcano-scheduler")
 GPUS = 4
 QUIET_SECONDS = 20.0
 """After so long nothing happens any more: Volcano looks once a second."""
-VERSIONS = {"1.30": ("1.9.1", "1.10.0"), "1.35": ("26.03.1", "1.15.1"), "1.37": ("26.03.1", "1.15.1")}
+VERSIONS = {
+    "1.30": ("1.9.1", "1.10.0"),
+    "1.34": ("26.03", "1.14.1"),
+    "1.35": ("26.03.1", "1.15.1"),
+    "1.37": ("26.03.1", "1.15.1"),
+}
 """Release and Volcano of a generation."""
 
 
