@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS
 
+# As played with 0.30.6, but for preemption-whole, which came out as claimed: with four pods each evicts one.
 # pkg/coscheduling of scheduler-plugins v0.30.6 and v0.34.7: PreFilter refuses the pods of a gang whose minResources are
 # not free, which the training operator sets; EventsToRegister names new pods and changes of PodGroups, but not the end
 # of pods. kube-scheduler 1.30 tries such pods again after podMaxInUnschedulablePodsDuration.

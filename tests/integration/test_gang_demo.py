@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS
+from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, VOLCANO
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.experiment.closing import SHARED
 from kubeflow_volcano.gang_demo.catalogue import NAMES, select_cases
+from kubeflow_volcano.gang_demo.play.limits import LIMITS
 from kubeflow_volcano.gang_demo.play.stand import Case
 from kubeflow_volcano.rehearsal.spec import State
 from tests.integration.test_scheduler_plugins import asked
@@ -65,13 +66,16 @@ def listed(cluster: Cluster, api_version: str, kind: str) -> tuple[Object, ...]:
 
 
 def as_claimed(
-    done: subprocess.CompletedProcess[str], reports: Path, cases: Sequence[Case]
+    done: subprocess.CompletedProcess[str], reports: Path, cases: Sequence[Case], gang: str = VOLCANO.name
 ) -> Sequence[dict[str, Any]]:
-    """The outcomes in the report, of exactly these cases, all of which came out as claimed."""
+    """The outcomes in the report, of exactly these cases, which came out as claimed but for what is known not to."""
     told = done.stdout[-20000:] + done.stderr[-1000:]
     assert (reports / "gang-demo.json").exists(), told
     found: list[dict[str, Any]] = json.loads((reports / "gang-demo.json").read_text("utf-8"))["outcomes"]
-    assert {item["case"]: item["problem"] for item in found} == {case.name: "" for case in cases}, told
+    assert [item["case"] for item in found if not item["judged"]] == [], told
+    wrong = {item["case"]: item["problem"] for item in found if item["problem"]}
+    assert {item["case"] for item in found} == {case.name for case in cases}, told
+    assert {case: why for case, why in wrong.items() if (gang, case) not in LIMITS} == {}, told
     assert done.returncode == 0, told
     return found
 
@@ -105,10 +109,12 @@ def test_gangs_of_scheduler_plugins_are_played_beside_the_same_controls(
 ) -> None:
     """The playbook installs it, and leaves the operator with it, as the inventory has it."""
     before = surroundings(cluster)
-    names = ["source", "two-jobs"]
-    chosen = {"gang_demo_scenarios": names, "gang_scheduling_scheduler": SCHEDULER_PLUGINS.name}
-    done = play(kubeconfig, tmp_path, **chosen)
-    outcomes = as_claimed(done, tmp_path, select_cases(names, SCHEDULER_PLUGINS.name))
+    name = SCHEDULER_PLUGINS.name
+    done = play(kubeconfig, tmp_path, gang_scheduling_scheduler=name)
+    outcomes = as_claimed(done, tmp_path, select_cases([], name), name)
+
+    stuck = {item["case"] for item in outcomes if item["problem"]}
+    assert stuck >= {"elastic-all", "elastic-gang", "job-kinds-gang"}, "Coscheduling has learned of pods that end"
 
     assert {bool(item["versions"].get(SCHEDULER_PLUGINS.title)) for item in outcomes} == {True}
     after = surroundings(cluster)
