@@ -75,8 +75,12 @@ def counted_for(pod: Object, facts: Facts, *, of_volcano: bool) -> frozenset[str
 
 
 def names_unoffered(situation: Situation) -> bool:
-    """Whether a pod or pod template requests an extended resource that no node has, as one of a DeviceClass may be."""
-    offered = {name for node in situation.facts.objects.get("nodes", ()) for name in _offered(node)}
+    """Whether a pod or pod template requests an extended resource that a node lacks, as one of a DeviceClass may be.
+
+    A node without it may have devices of the class where others have a device plugin.
+    """
+    every = [frozenset(_offered(node)) for node in situation.facts.objects.get("nodes", ())]
+    offered = frozenset.intersection(*every) if every else frozenset()
     pods = (*situation.unplaced, *(role.template for role in situation.job.roles))
     asked = (name for pod in pods if not is_of_volcano(pod, situation) for name in _extended(pod["spec"]))
     return any(name not in offered for name in asked)

@@ -8,6 +8,7 @@ import pytest
 
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.validators.explain.model import Explanation
+from kubeflow_volcano.validators.explain.placement.devices import names_unoffered
 from tests.samples.jobs import configured, explained, group, member, node, reasons, tfjob
 
 NUMBER, MEMORY = "volcano.sh/vgpu-number", "volcano.sh/vgpu-memory"
@@ -81,6 +82,23 @@ def test_what_a_device_class_has_under_the_name_of_a_resource_is_not_absent(reso
     assert expected in found
     assert len({"DevicesNotCounted", "NoNodeFitsAbsent"}.intersection(found)) == 1
     assert "NoNodeFitsAbsent" in reasons(explained(job, *around))
+
+
+def test_a_class_may_have_what_only_some_nodes_have_from_a_device_plugin() -> None:
+    resource = "example.org/gpu"
+    spec = {
+        "containers": [{"name": "tensorflow", "resources": {"limits": {resource: "1"}}}],
+        "schedulerName": "default-scheduler",
+    }
+    job = tfjob(workers=1, template=spec)
+    around = [group(job, 1, phase="Inqueue"), refused(job) | {"spec": spec}]
+
+    def told(*nodes: Object) -> Explanation:
+        return explained(job, *around, *nodes, without=["n1", "n2"])
+
+    having, other = (node(name, allocatable={resource: "1"}) for name in ("a", "b"))
+    assert names_unoffered(told(having, node("c")).situation)
+    assert not names_unoffered(told(having, other).situation)
 
 
 def test_what_a_device_plugin_no_longer_offers_is_absent_though_a_pod_holds_it() -> None:
