@@ -28,6 +28,8 @@ _LABELS = "app=volcano-scheduler"
 SCHEDULER_PROGRAM = "vc-scheduler"
 """Name of the scheduler's image, without registry and path."""
 _NAME = "volcano-scheduler"
+JOB_CONTROLLER = "job-controller"
+"""The controller that makes PodGroup and pods of Volcano's own jobs."""
 _BUILT_IN = """
 actions: "enqueue, allocate, backfill"
 tiers:
@@ -159,6 +161,17 @@ def scheduler_names(scheduler: Object) -> tuple[str, ...]:
     return values_of("--scheduler-name", _words(scheduler_container(scheduler["spec"]["template"]["spec"]))) or (
         "volcano",
     )
+
+
+def makes_no_jobs(controllers: Object) -> bool:
+    """Whether the flag --controllers of a controller manager leaves out the one of Volcano's own jobs.
+
+    The first word that names it decides, else whether there is '*' (isControllerEnabled of cmd/controller-manager/app
+    of Volcano, v1.14.1).
+    """
+    words = values_of("--controllers", _words(controllers["spec"]["template"]["spec"]["containers"][0]))
+    decisive = next((word for word in words if word.lstrip("+-") == JOB_CONTROLLER), "")
+    return decisive.startswith("-") if decisive else bool(words) and "*" not in words
 
 
 def labels_of_nodes(container: Object) -> tuple[tuple[str, str], ...]:

@@ -32,13 +32,16 @@ def refusal(text: str, *, owns: bool = False) -> Outcome:
     if policy:
         return _denied(policy, text, owns=owns)
     todo = "exempt the probe from the named policy, or name a namespace that admits it (--probe-namespace)."
-    if named_in(text) and (known := recognise(text, "admission")):
+    known = recognise(text, "admission")
+    unasked = bool(known and (named_in(text) or known.reason == "WebhookUnanswered"))
+    if known and unasked:
         todo = f"{known.todo} Then run again."
     return errored(
         "ProbeRefused",
         f"the API server rejected a probe object: {text}",
         expected="small pods are admitted at the Pod Security level of their identity",
         todo=todo,
+        commands=known.commands if known and unasked else (),
         because=_causes(text),
     )
 

@@ -186,16 +186,39 @@ def _issue(name: str, crd: Object | None, facts: Facts) -> Issue | None:
     state = assess(crd)
     if state.state is not State.READY:
         return issue(state.reason, state.message, "see the conditions of the CRD: a conflict names the other CRD.")
+    fault = _fault(ref, crd, facts)
+    return issue(*fault) if fault else None
+
+
+def _fault(ref: Ref, crd: Object, facts: Facts) -> tuple[str, str, str] | None:
+    """Reason, message and remedy of what is wrong with the versions of an established CRD."""
+    component = facts.expectations.crds.get(ref.name, "")
+    dropping = [item["name"] for item in crd["spec"]["versions"] if _drops(item)]
+    if ref.name == VOLCANO.podgroups and dropping:
+        message = (
+            f"{ref} has the subresource status in {', '.join(dropping)}, so updates of a whole PodGroup, as Volcano's "
+            "scheduler makes them, leave its status out: no PodGroup gets a phase."
+        )
+        todo = f"apply the CRD of component {component} again, which has no such subresource."
+        return ("StatusDropped", message, todo)
     group, plural = crd["spec"]["group"], crd["spec"]["names"]["plural"]
     served = [f"{group}/{version['name']}" for version in crd["spec"]["versions"] if version.get("served")]
     if not served:
-        return issue("NotServed", f"{ref} serves no version.", f"install component {component} again.")
+        return ("NotServed", f"{ref} serves no version.", f"install component {component} again.")
     discovery = facts.read(DISCOVERY)
     hidden = [version for version in served if plural not in discovery.get(version, ())]
     if hidden:
         message = f"{ref} is established, but discovery of {', '.join(hidden)} does not list {plural} yet."
-        return issue("NotInDiscovery", message, "wait a few seconds, then read the log of the API server.")
+        return ("NotInDiscovery", message, "wait a few seconds, then read the log of the API server.")
     return None
+
+
+def _drops(version: Object) -> bool:
+    """Whether updates of an object leave its status as it is.
+
+    Volcano updates PodGroups as a whole (UpdatePodGroup of pkg/scheduler/cache, v1.8.0 to v1.15.1).
+    """
+    return "status" in (version.get("subresources") or {})
 
 
 def _deletion(ref: Ref, crd: Object, facts: Facts) -> tuple[str, str]:

@@ -75,12 +75,20 @@ def _shares(scheduler: Object) -> bool:
     return any((item["name"], item.get("value")) == (_SHARES, "true") for item in environment)
 
 
+def own_programs(facts: Facts) -> Iterator[tuple[Object, Rule]]:
+    """Scheduler and controllers of the release, each with the right without which it does nothing."""
+    for item in judged(facts, DEPLOYMENTS):
+        rule = _ACTS_BY.get(_program_of(item))
+        if rule and facts.expectations.workloads.get(Ref.of(item)) == VOLCANO.name:
+            yield item, rule
+
+
 def _rights(cluster: Cluster, facts: Facts) -> Mapping[Ref, bool]:
-    rights = {}
-    for pair in _pairs(facts):
-        if rule := _ACTS_BY.get(pair.program):
-            rights[Ref.of(pair.other)] = allowed(cluster, [rule], user=_account(pair.other))[rule]
-    return rights
+    others = ((pair.other, _ACTS_BY[pair.program]) for pair in _pairs(facts) if pair.program in _ACTS_BY)
+    return {
+        Ref.of(item): allowed(cluster, [rule], user=_account(item))[rule]
+        for item, rule in (*own_programs(facts), *others)
+    }
 
 
 def _account(workload: Object) -> str:
@@ -89,14 +97,14 @@ def _account(workload: Object) -> str:
 
 
 RIGHTS = Fact[Mapping[Ref, bool]](
-    "rights of a second Volcano",
+    "rights of Volcano's programs",
     _rights,
     {},
     reads=(DEPLOYMENTS, STATEFUL_SETS),
     needs=(Rule("create", "authorization.k8s.io", "subjectaccessreviews"),),
     enriches=True,
 )
-"""Whether the account of a second scheduler, or of second controllers, may do their work; absent if it is unknown."""
+"""Whether the account of a scheduler or of controllers may do their work; absent if it is unknown."""
 
 READS: tuple[Read, ...] = (DEPLOYMENTS, STATEFUL_SETS, SERVICES, *LISTS, RIGHTS)
 """What `second_volcano` reads."""

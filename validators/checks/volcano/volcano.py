@@ -19,7 +19,7 @@ from kubeflow_volcano.catalog.images.names import version_tag
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.cluster.api.native_gangs import GATE, unmet
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.validators.checks.volcano import node_groups, second
+from kubeflow_volcano.validators.checks.volcano import flags, node_groups, second
 from kubeflow_volcano.validators.core.check import check
 from kubeflow_volcano.validators.core.consequences import NOT_NEEDED
 from kubeflow_volcano.validators.core.facts import Facts
@@ -55,10 +55,12 @@ def components(facts: Facts) -> Outcome:
 
     Each Deployment must have its replicas available (scaled to zero counts as unavailable), and the Job
     volcano-admission-init must be complete. Scale up what is scaled down; otherwise the checks of the pods name the
-    cause. Where a leader is elected, the holder of the Lease must run: delete a Lease whose holder is gone. A second
-    Volcano on the cluster is scaled to 0: two schedulers at work for the same schedulerName are a failure, everything
-    else of a second one is a warning. With scheduler-plugins the check looks at their scheduler and controller. Gangs
-    of Kubernetes need its feature gate GenericWorkload and the API scheduling.k8s.io/v1beta1, which the check looks at.
+    cause. Where a leader is elected, the holder of the Lease must run: delete a Lease whose holder is gone. A
+    second Volcano on the cluster is scaled to 0: two schedulers at work for the same schedulerName are a failure,
+    everything else of a second one is a warning. The scheduler must answer to the name volcano, the controllers
+    must run the one of Volcano's jobs, and the accounts of both must have their rights. With scheduler-plugins the
+    check looks at their scheduler and controller. Gangs of Kubernetes need its feature gate GenericWorkload and the
+    API scheduling.k8s.io/v1beta1, which the check looks at.
     """
     gang = facts.expectations.gang
     if gang is KUBERNETES:
@@ -72,7 +74,7 @@ def components(facts: Facts) -> Outcome:
         if item.ref in expected
     ]
     if gang is VOLCANO:
-        issues += second.second_volcano(facts)
+        issues += [*second.second_volcano(facts), *flags.idle_programs(facts)]
     claim = f"{len(expected)} workloads of {gang.title} are up."
     job = ", volcano-admission-init complete" if gang is VOLCANO else ""
     return verdict(issues, expected, claim=claim, expected=f"every Deployment available{job}")

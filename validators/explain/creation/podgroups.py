@@ -11,6 +11,7 @@ from collections.abc import Generator, Iterator
 from kubeflow_volcano.catalog.gangs import VOLCANO, GangScheduler
 from kubeflow_volcano.catalog.operator import GangEra, era_of, version_of_image
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.volcano import JOB_CONTROLLER, makes_no_jobs
 from kubeflow_volcano.experiment.stage import PODGROUP
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.text import counted
@@ -174,6 +175,18 @@ def _not_created(situation: Situation, by: Ref) -> Iterator[Finding]:
         *missing_permissions(situation, PODGROUPS),
         *exhausted_quotas(situation, f"count/{PODGROUPS}"),
     ]
+    live = situation.facts.get("deployments.apps", by.namespace, by.name)
+    if live and situation.job.family == _VOLCANO_JOBS and makes_no_jobs(live):
+        causes.append(
+            finding(
+                "ControllerOff",
+                f"{by} was started with --controllers that leave {JOB_CONTROLLER} out, which creates PodGroup and pods "
+                f"of {ref}.",
+                needed=f"a controller for a {ref.kind} of Volcano.",
+                todo=f"take {JOB_CONTROLLER} into --controllers, or remove the flag.",
+                objects=[by],
+            )
+        )
     yield from causes
     if not causes and not refused(situation) and not refused_companion(situation) and down(by, situation) is None:
         yield finding(

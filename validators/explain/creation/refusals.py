@@ -33,7 +33,7 @@ _WEBHOOK = re.compile(r'webhook "(?P<name>[^"]+)"')
 _OF_MPIJOB = "pod created failed: "
 _WORDLESS = re.compile(r"^Created \w+ pod:\s*$")
 """An event of an MPIJob without a cause, which the next event has (pkg/controller.v1/mpi of the operator, 1.8)."""
-_OF_TRAINJOB, _OF_JOBSET = "TrainJobResourcesCreationFailed", "JobCreationFailed"
+_OF_TRAINJOB, _OF_JOBSET, _OF_VCJOB = "TrainJobResourcesCreationFailed", "JobCreationFailed", "PodGroupError"
 _SETTLED_SECONDS = 30.0
 """The API server may not yet reach a webhook whose Service has had an endpoint for less than this."""
 
@@ -116,7 +116,7 @@ def refused(situation: Situation) -> tuple[Event, ...]:
     return tuple(
         item
         for item in situation.events
-        if (_is_of_pod(item) or item.reason == _OF_JOBSET or _is_of_trainer(item, situation))
+        if (_is_of_pod(item) or item.reason == _OF_JOBSET or _is_of_trainer(item, situation) or _is_of_group(item))
         and not _WORDLESS.search(item.message)
     )
 
@@ -133,6 +133,11 @@ def _is_of_trainer(event: Event, situation: Situation) -> bool:
     jobset = situation.facts.get(JOBSETS, situation.job.ref.namespace, situation.job.ref.name)
     missing = jobset is None or situation.group is None
     return missing and runtime_of(situation.obj, situation.facts) is not None
+
+
+def _is_of_group(event: Event) -> bool:
+    """Whether the PodGroup of a Volcano job was refused (initiateJob of pkg/controllers/job, v1.8.0 to v1.15.1)."""
+    return event.reason == _OF_VCJOB and "is forbidden" in event.message
 
 
 def _lacks_group(situation: Situation) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from kubeflow_volcano.catalog.gangs import OTHERS, OtherGangScheduler
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.cluster.readiness import State, assess
+from kubeflow_volcano.cluster.volcano import scheduler_names
 from kubeflow_volcano.text import counted
 from kubeflow_volcano.validators.explain.model import GROUP_NAME, VOLCANO, Finding, Situation, finding, pod_group_name
 from kubeflow_volcano.validators.explain.scheduling.kueue import GATES, GROUP, holds, is_served
@@ -111,6 +112,16 @@ def _volcano(situation: Situation) -> Iterator[Finding]:
             todo="bring it up." if state else "install Volcano.",
             objects=[place],
             commands=[f"kubectl -n {place.namespace} get deployment,pod"],
+        )
+        return
+    if live and VOLCANO not in (names := scheduler_names(live)):
+        yield finding(
+            "OtherName",
+            f"{place} was started with --scheduler-name {', '.join(names)}, and passes over pods of schedulerName "
+            f"{VOLCANO}.",
+            needed=f"a scheduler that answers to {VOLCANO}.",
+            todo=f"remove --scheduler-name from its arguments, or add --scheduler-name={VOLCANO}.",
+            objects=[place],
         )
         return
     configuration = scheduler_configuration.read(live or {}, situation.facts)

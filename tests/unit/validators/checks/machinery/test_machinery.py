@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import copy
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -57,6 +58,21 @@ def test_a_crd_that_is_not_usable_fails_for_its_reason(
     outcome = crds_served(facts(*objects, crds=EXPECTED, known={DISCOVERY: discovery}))
     assert (outcome.status, outcome.reason) == (Status.FAIL, reason)
     assert NAME in outcome.message
+
+
+def test_podgroups_whose_status_the_api_server_drops_fail() -> None:
+    name = "podgroups.scheduling.volcano.sh"
+    plain = crd(name)
+    broken = copy.deepcopy(plain)
+    broken["spec"]["versions"][0]["subresources"] = {"status": {}}
+    served = {"scheduling.volcano.sh/v1": frozenset({"podgroups"})}
+
+    def found(item: Object) -> tuple[Status, str]:
+        outcome = crds_served(facts(item, crds={name: "volcano"}, known={DISCOVERY: served}))
+        return outcome.status, outcome.reason
+
+    assert found(plain)[0] is Status.PASS
+    assert found(broken) == (Status.FAIL, "StatusDropped")
 
 
 def deleted_crd(*finalizers: str) -> Object:

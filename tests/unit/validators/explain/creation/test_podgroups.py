@@ -51,6 +51,13 @@ def test_a_controller_that_is_down_is_no_matter_once_all_pods_are_there() -> Non
     assert answer.findings == ()
 
 
+def test_controllers_that_leave_jobs_out_are_named() -> None:
+    off = next(item for item in healthy() if item["metadata"]["name"] == "volcano-controllers")
+    container = {"name": "c", "image": "vc-controller-manager", "args": ["--controllers=*,-job-controller"]}
+    off = {**off, "spec": {**off["spec"], "template": {"spec": {"containers": [container]}}}}
+    assert reasons(explained(vcjob(), off)) == ["ControllerOff"]
+
+
 def test_volcano_s_own_jobs_have_volcano_s_controllers() -> None:
     job = vcjob()
     assert reasons(explained(job, group(job), without=["volcano-controllers"])) == ["ControllerMissing"]

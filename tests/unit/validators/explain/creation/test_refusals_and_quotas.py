@@ -150,6 +150,15 @@ def test_a_refusal_of_the_api_server_is_told_in_its_own_words(message: str, reas
     assert reason == "QuotaTooSmall" or message in answer.findings[0].problem.found
 
 
+def test_a_podgroup_of_a_volcano_job_that_is_refused_is_told_in_the_api_server_s_words() -> None:
+    job = vcjob()
+    denied = "ValidatingAdmissionPolicy 'teams' with binding 'all' denied request: no params found"
+    said = event(job, "PodGroupError", f'Failed to create PodGroup, err: podgroups "mnist" is forbidden: {denied}')
+    answer = explained(job, said)
+    assert reasons(answer) == ["PolicyRefused"]
+    assert denied in answer.findings[0].problem.found
+
+
 def test_the_operator_s_words_about_an_mpijob_s_pods_are_in_the_event_of_its_failure() -> None:
     job = tfjob()
     wordless = event(job, "FailedCreatePod", "Created worker pod: ")

@@ -20,6 +20,13 @@ def test_volcano_s_scheduler_must_be_there_before_pods_are_made() -> None:
     assert reasons(explained(job, group(job, phase=""), down)) == ["SchedulerDown"]
 
 
+def test_a_scheduler_that_answers_to_another_name_is_named_with_its_flag() -> None:
+    pods = {"spec": {"containers": [{"name": "s", "image": "vc-scheduler:v1.10.0", "args": ["--scheduler-name=vc"]}]}}
+    other = changed("volcano-scheduler", spec={"replicas": 1, "template": pods})
+    job = tfjob()
+    assert reasons(explained(job, group(job, phase=""), other)) == ["OtherName"]
+
+
 def test_volcano_is_judged_where_others_put_it() -> None:
     place = Ref("apps/v1", "Deployment", "kube-system", "gangs-scheduler")
 
