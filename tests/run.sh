@@ -2,7 +2,7 @@
 # Tests, shared out over workers: files that need a cluster find one of their worker's own, which is removed after.
 # Arguments go to pytest; KFV_TEST_WORKERS says how many work side by side.
 # KFV_TEST_TOOLS names the generations of Kubernetes that tests need beside the first: their tools are built before them.
-# On two processors `make test` takes 18 minutes with four workers, and more on slower machines; three took an eighth longer.
+# On two processors `make test` takes 15 to 20 minutes with four workers, and more on slower machines.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -167,7 +167,7 @@ def makes_no_jobs(controllers: Object) -> bool:
     """Whether the flag --controllers of a controller manager leaves out the one of Volcano's own jobs.
 
     The first word that names it decides, else whether there is '*' (isControllerEnabled of cmd/controller-manager/app
-    of Volcano, v1.14.1).
+    of Volcano, v1.10.0 to v1.15.1).
     """
     words = values_of("--controllers", _words(controllers["spec"]["template"]["spec"]["containers"][0]))
     decisive = next((word for word in words if word.lstrip("+-") == JOB_CONTROLLER), "")

@@ -138,7 +138,7 @@ def looks(*, on_cluster: bool) -> dict[str, Look]:
 
 def _read(folder: Path) -> Case:
     name = str(folder.relative_to(_HERE))
-    data = yaml.safe_load((folder / "case.yaml").read_text(encoding="utf-8"))
+    data = yaml.load((folder / "case.yaml").read_bytes(), yaml.CSafeLoader)
     found = tuple(_look(item, folder) for item in data.pop("looks"))
     assert found or "untried" in data, f"{name}: no look, and not why"
     references, untried, first = tuple(data.pop("references")), data.pop("untried", ""), data.pop("first", "")

@@ -163,8 +163,8 @@ configurations:
 """
 
 
-@pytest.fixture
-def vendors(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def vendors(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A vendor's build of Volcano 1.10.0: images, a directory of plugins, parameters, as those for NPUs have them."""
     objects = objects_of(at_hand("volcano", "1.10.0"))[1]
     for obj in objects:
@@ -175,8 +175,8 @@ def vendors(tmp_path: Path) -> Path:
             container["image"] = f"swr.example.com/ascend/{name}:v7.0"
             if name == "vc-scheduler":
                 container["args"].append("--plugins-dir=plugins")
-    file = tmp_path / "vendor.yaml"
-    file.write_text(yaml.safe_dump_all(objects), "utf-8")
+    file = tmp_path_factory.mktemp("vendor") / "vendor.yaml"
+    file.write_text(yaml.dump_all(objects, Dumper=yaml.CSafeDumper), "utf-8")
     return file
 
 
@@ -205,10 +205,12 @@ def test_a_vendors_build_is_one_entry_with_its_own_images(vendors: Path) -> None
     assert settings.volcano.kubernetes == load_component("volcano", "1.10.0").kubernetes
 
 
-def test_a_vendors_build_under_upstreams_names_of_images_is_at_no_address_of_upstream(vendors: Path) -> None:
-    text = vendors.read_text("utf-8")
-    vendors.write_text(text.replace("swr.example.com/ascend/", "docker.io/volcanosh/"), "utf-8")
-    assert of_vendor(vendors).volcano.address is None
+def test_a_vendors_build_under_upstreams_names_of_images_is_at_no_address_of_upstream(
+    vendors: Path, tmp_path: Path
+) -> None:
+    text = vendors.read_text("utf-8").replace("swr.example.com/ascend/", "docker.io/volcanosh/")
+    (tmp_path / vendors.name).write_text(text, "utf-8")
+    assert of_vendor(tmp_path / vendors.name).volcano.address is None
 
 
 def test_a_vendors_build_is_rolled_out_with_its_plugins_and_parameters(vendors: Path) -> None:

@@ -1,7 +1,7 @@
 """Flags and rights with which Volcano's programs are up and do nothing for jobs, for F1.
 
-Rules: --scheduler-name of cmd/scheduler/app/options and --controllers of cmd/controller-manager/app/options of Volcano,
-v1.8.0 to v1.15.1.
+Rules: --scheduler-name of cmd/scheduler/app/options (v1.8.0 to v1.15.1) and --controllers of
+cmd/controller-manager/app/options (v1.10.0 to v1.15.1; v1.8.0 has no such flag) of Volcano.
 """
 
 from __future__ import annotations
