@@ -78,7 +78,7 @@ def chain(generation: str, release: str, *versions: str) -> Chain:
 
 CHAINS = (chain("1.30", "1.8.1", "1.8.2", "1.10.0"), chain("1.35", "26.03.1", "1.10.0", "1.14.1", "1.15.1"))
 TAGS = {"1.14.1": "v1.14.0"}
-"""Of images, where upstream's manifest at a tag names those of another."""
+"""Of images, where the manifest in the Go module names those of another: upstream moved the tag afterwards."""
 
 
 @pytest.fixture(params=CHAINS, ids=lambda steps: steps.spec.generation)
