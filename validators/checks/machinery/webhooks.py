@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kubeflow_volcano.cluster.admission.webhooks import Webhook, labelled_namespace
+from kubeflow_volcano.cluster.admission.webhooks import Webhook, labelled_namespace, selects
 from kubeflow_volcano.cluster.admission.webhooks import webhooks as entries
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.text import counted, few
@@ -137,6 +137,8 @@ class _Call:
     service: Ref
     name: str = ""
     """Name of the admission webhook; empty for a conversion."""
+    status: Status = Status.FAIL
+    """What it is that the Service is missing."""
 
 
 @check(
@@ -149,7 +151,8 @@ def no_orphan_webhooks(facts: Facts) -> Outcome:
     """Every admission and conversion webhook calls a Service that exists.
 
     An orphaned webhook of a former installation rejects every request that it intercepts. Delete the webhook
-    configuration or the conversion of the CRD, or install its component again.
+    configuration or the conversion of the CRD, or install its component again. It is a warning if the webhook is of
+    others and rejects nothing (failurePolicy Ignore), or only objects with a label of its own (objectSelector).
     """
     calls = [*_calls(facts)]
     absent: dict[_Call, str] = {}
@@ -160,7 +163,7 @@ def no_orphan_webhooks(facts: Facts) -> Outcome:
     issues = [
         Issue(
             "B6",
-            Status.FAIL,
+            call.status,
             call.owner,
             "NoService",
             f"{call.owner}: {call.words} calls {call.service}, {why}.",
@@ -182,8 +185,15 @@ def _calls(facts: Facts) -> Iterator[_Call]:
     every = [item for resource in webhooks.RESOURCES.values() for item in facts.all(resource)]
     for hook in entries(every):
         if hook.service:
-            yield _Call(hook.owner, f"webhook {hook.name}", Ref("v1", "Service", *hook.service), hook.name)
+            status = Status.WARN if _spares_others(hook, facts) else Status.FAIL
+            yield _Call(hook.owner, f"webhook {hook.name}", Ref("v1", "Service", *hook.service), hook.name, status)
     for crd in facts.all(CRDS):
         webhook = (crd["spec"].get("conversion") or {}).get("webhook") or {}
         if service := webhook.get("clientConfig", {}).get("service"):
             yield _Call(Ref.of(crd), "its conversion", Ref("v1", "Service", service["namespace"], service["name"]))
+
+
+def _spares_others(hook: Webhook, facts: Facts) -> bool:
+    """Whether a webhook that is not of the release rejects only objects with a label of its own, or none at all."""
+    rejects = hook.text.get("failurePolicy", "Fail") == "Fail" and selects(hook.text.get("objectSelector"), {})
+    return not rejects and hook.owner not in facts.expectations.webhooks

@@ -297,6 +297,24 @@ def test_orphans_fail_whoever_they_belong_to() -> None:
     assert [item.name for item in outcome.objects] == ["katib"]
 
 
+@pytest.mark.parametrize(
+    ("more", "status"),
+    [
+        ({"objectSelector": {"matchLabels": {"scan": "true"}}}, Status.WARN),
+        (
+            {"objectSelector": {"matchExpressions": [{"key": "scan", "operator": "NotIn", "values": ["no"]}]}},
+            Status.FAIL,
+        ),
+        ({"failurePolicy": "Ignore"}, Status.WARN),
+    ],
+)
+def test_an_orphan_of_others_that_holds_nobody_up_is_a_warning(more: dict[str, Any], status: Status) -> None:
+    call = {"service": {"namespace": "scan", "name": "scan"}}
+    foreign = obj(VALIDATING, "scan", webhooks=[entry(clientConfig=call, **more)])
+    assert no_orphan_webhooks(known(entry(), more=(BACKEND, foreign))).status is status
+    assert no_orphan_webhooks(known(entry(clientConfig=call, **more))).status is Status.FAIL
+
+
 def test_a_conversion_without_service_is_an_orphan_too() -> None:
     outcome = no_orphan_webhooks(known(more=(conversion("volcano-system"),)))
     assert "CustomResourceDefinition things.example.com: " in outcome.message
