@@ -13,6 +13,7 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.validators.core.outcome import Outcome
+from kubeflow_volcano.validators.core.timing import Timing
 from kubeflow_volcano.validators.probes.acting import ProbeOptions
 from kubeflow_volcano.validators.probes.network.credentials import VARIABLE
 from kubeflow_volcano.validators.probes.network.front_door import SERVICE
@@ -50,8 +51,8 @@ exec httpd -f -p 8084 -h /tmp/8084
 
 
 def judge(kubeconfig: Path, options: Options, *select: str) -> tuple[Findings, dict[str, Outcome]]:
-    """Status and reason by check id, and the outcomes themselves."""
-    report = validate(replace(options, kubeconfig=kubeconfig, select=select), silent)
+    """Status and reason by check id, and the outcomes themselves; Services count that have just come up."""
+    report = validate(replace(options, kubeconfig=kubeconfig, select=select), silent, timing=Timing(grace_seconds=1.0))
     outcomes = {item.check.id: item.outcome for item in report.results}
     return {id_: (str(item.status), item.reason) for id_, item in outcomes.items()}, outcomes
 
