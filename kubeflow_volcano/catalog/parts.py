@@ -78,10 +78,10 @@ def _by_account(text: str) -> Iterator[Part]:
 
 
 def _by_pod(text: str) -> Iterator[Part]:
-    """By the names of pods and of workloads, those of one plain word left out."""
+    """By the names of pods and of workloads; a workload of one plain word only by that of a pod."""
     for found in _NAME.finditer(text):
         name = _OF_POD.sub("", found[0])
-        yield from (part for part in _parts() if part.workload.name == name and (name != found[0] or "-" in name))
+        yield from (part for part in _parts() if part.workload.name == name)
 
 
 def _by_page(text: str) -> Iterator[Part]:
