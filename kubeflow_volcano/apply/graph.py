@@ -11,6 +11,7 @@ from kubeflow_volcano.cluster.admission.plurals import Plurals
 from kubeflow_volcano.cluster.admission.webhooks import WEBHOOK_KINDS, Webhook, backends, labelled_namespace, webhooks
 from kubeflow_volcano.cluster.api.discovery import Kinds
 from kubeflow_volcano.cluster.objects import Object, Ref, new_object
+from kubeflow_volcano.cluster.volcano import parent_queue
 
 __all__ = ["CRD_KIND", "WEBHOOK_KINDS", "WORKLOAD_KINDS", "Graph", "Needs", "graph"]
 
@@ -159,7 +160,7 @@ def _add(obj: Object, needs: Needs, index: _Index) -> None:
             needs.applied.add(bound)
     if ref.kind == "PersistentVolumeClaim":
         needs.applied |= index.classes
-    if (ref.group, ref.kind) == _QUEUE and (parent := index.queues.get((obj.get("spec") or {}).get("parent", ""))):
+    if parent := index.queues.get(parent_queue(obj)):
         needs.applied.add(parent)
     if ref.kind in WORKLOAD_KINDS:
         needs.applied |= index.read[""] | index.read[ref.namespace]

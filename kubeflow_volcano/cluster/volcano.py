@@ -163,6 +163,12 @@ def scheduler_names(scheduler: Object) -> tuple[str, ...]:
     )
 
 
+def parent_queue(obj: Object) -> str:
+    """Name of the queue that a Queue of Volcano is a part of; empty without one, and for other kinds."""
+    of_volcano = str(obj.get("apiVersion", "")).startswith("scheduling.volcano.sh/") and obj.get("kind") == "Queue"
+    return str((obj.get("spec") or {}).get("parent") or "") if of_volcano else ""
+
+
 def makes_no_jobs(controllers: Object) -> bool:
     """Whether the flag --controllers of a controller manager leaves out the one of Volcano's own jobs.
 

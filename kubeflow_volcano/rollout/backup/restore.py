@@ -16,6 +16,7 @@ from kubeflow_volcano.cluster.api.discovery import Resource
 from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.volcano import parent_queue
 from kubeflow_volcano.cluster.watch.waiting import wait_ready
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.parallel import in_parallel
@@ -246,7 +247,7 @@ def _identity(obj: Object) -> str:
 
 def _before(obj: Object) -> set[str]:
     """Identities of the objects that must exist before it."""
-    parent = (obj.get("spec") or {}).get("parent") if obj["kind"] == "Queue" else None
+    parent = parent_queue(obj)
     owners = {str(owner["uid"]) for owner in obj["metadata"].get("ownerReferences") or ()}
     return owners | ({f"Queue {parent}"} if parent else set())
 

@@ -13,7 +13,7 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object
-from kubeflow_volcano.cluster.volcano import QUEUE_NAME
+from kubeflow_volcano.cluster.volcano import QUEUE_NAME, parent_queue
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.queues.drain import CREATED_QUEUES, drain
 from kubeflow_volcano.rollout.queues.transitions import plan_transitions, transition_queue
@@ -88,7 +88,7 @@ def _undeletable(
     cluster: Cluster, live: Mapping[str, Object], declared: Mapping[str, Object], absent: list[str]
 ) -> Iterator[Problem]:
     created = (cluster.get(CREATED_QUEUES) or {}).get("data") or {}
-    parents = {name: _parent(declared.get(name, {})) or _parent(obj) for name, obj in live.items()}
+    parents = {name: parent_queue(declared.get(name, {})) or parent_queue(obj) for name, obj in live.items()}
     every = cluster.list("v1", "Namespace", brief=True).items
     for name in absent:
         if created.get(name) != live[name]["metadata"]["uid"]:
@@ -115,11 +115,6 @@ def _undeletable(
                 f"no namespace with the annotation {QUEUE_NAME}: {name}; its jobs would stay Pending.",
                 f"kubectl annotate namespace {' '.join(namespaces)} {QUEUE_NAME}-, or set another queue.",
             )
-
-
-def _parent(queue: Object) -> str:
-    """Name of the parent queue; empty if the spec has none."""
-    return str((queue.get("spec") or {}).get("parent") or "")
 
 
 def _unchangeable(live: Mapping[str, Object], declared: Mapping[str, Object]) -> Iterator[Problem]:

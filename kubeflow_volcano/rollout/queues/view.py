@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import NotServed
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.volcano import parent_queue
 from kubeflow_volcano.cluster.watch.observer import Change, Subject
 
 API = "scheduling.volcano.sh/v1beta1"
@@ -106,9 +107,7 @@ class QueueView:
 
     def children(self, queue: str) -> list[str]:
         """The names of the child queues of a queue."""
-        return sorted(
-            name for (_, name), obj in self._objects[_QUEUES].items() if (obj.get("spec") or {}).get("parent") == queue
-        )
+        return sorted(name for (_, name), obj in self._objects[_QUEUES].items() if parent_queue(obj) == queue)
 
     def _put(self, subject: Subject, objects: Iterator[Object] | tuple[Object, ...]) -> None:
         self._objects[subject] = {_key(obj): obj for obj in objects}
