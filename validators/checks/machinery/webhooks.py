@@ -183,9 +183,10 @@ def no_orphan_webhooks(facts: Facts) -> Outcome:
 
 def _calls(facts: Facts) -> Iterator[_Call]:
     every = [item for resource in webhooks.RESOURCES.values() for item in facts.all(resource)]
+    own = {Ref.of(item) for item in webhooks.configurations(facts)}
     for hook in entries(every):
         if hook.service:
-            status = Status.WARN if _spares_others(hook, facts) else Status.FAIL
+            status = Status.FAIL if hook.owner in own or _rejects_unlabelled(hook) else Status.WARN
             yield _Call(hook.owner, f"webhook {hook.name}", Ref("v1", "Service", *hook.service), hook.name, status)
     for crd in facts.all(CRDS):
         webhook = (crd["spec"].get("conversion") or {}).get("webhook") or {}
@@ -193,7 +194,6 @@ def _calls(facts: Facts) -> Iterator[_Call]:
             yield _Call(Ref.of(crd), "its conversion", Ref("v1", "Service", service["namespace"], service["name"]))
 
 
-def _spares_others(hook: Webhook, facts: Facts) -> bool:
-    """Whether a webhook that is not of the release rejects only objects with a label of its own, or none at all."""
-    rejects = hook.text.get("failurePolicy", "Fail") == "Fail" and selects(hook.text.get("objectSelector"), {})
-    return not rejects and hook.owner not in facts.expectations.webhooks
+def _rejects_unlabelled(hook: Webhook) -> bool:
+    """Whether a failing call rejects objects that have no label of the webhook's own."""
+    return hook.text.get("failurePolicy", "Fail") == "Fail" and selects(hook.text.get("objectSelector"), {})
