@@ -49,8 +49,7 @@ class ObjectOutcome:
 
     `before` and `after` are set for created, changed and removed objects if the run keeps them. `reason` says why it
     failed or was held back. `generation` is that of the API server, 0 if the object was not sent. `component` is the
-    part that declares it. `seconds` is when it was done, since the start of the run. `uid` is empty unless the object
-    is on the cluster.
+    part that declares it. `uid` is empty unless the object is on the cluster.
     """
 
     ref: Ref
@@ -60,7 +59,6 @@ class ObjectOutcome:
     reason: str = ""
     generation: int = 0
     component: str = ""
-    seconds: float = 0.0
     uid: str = ""
 
     def for_component(self, component: str) -> ObjectOutcome:
@@ -99,14 +97,6 @@ class ApplyResult:
     def failed(self) -> tuple[ObjectOutcome, ...]:
         """The objects that the API server refused."""
         return tuple(item for item in self.outcomes if item.action is Action.FAILED)
-
-    @property
-    def seconds_of(self) -> dict[str, float]:
-        """When the last object of each component was done, since the start of the run."""
-        last: dict[str, float] = {}
-        for item in self.outcomes:
-            last[item.component] = max(item.seconds, last.get(item.component, 0.0))
-        return last
 
     def count(self, action: Action) -> int:
         """How many objects have that outcome."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from kubeflow_volcano.apply.graph import CRD_KIND
 from kubeflow_volcano.apply.problems import problem_of
@@ -150,7 +149,7 @@ class Schedule:
         self._nothing_left.set()
 
     def _take_outcome(self, outcome: ObjectOutcome) -> None:
-        self.outcomes[outcome.ref] = replace(outcome, seconds=self._deadline.elapsed)
+        self.outcomes[outcome.ref] = outcome
         if outcome.action is Action.FAILED:
             self.problems.append(problem_of(outcome, self._objects[outcome.ref]))
             self._hold_back(outcome.ref, f"{outcome.ref} was refused")

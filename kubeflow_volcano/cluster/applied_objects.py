@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.decode import decode
 from kubeflow_volcano.foreign import read_json
 
 APPLIED_OBJECTS = Ref("v1", "ConfigMap", "kubeflow-volcano", "rollout-objects")
@@ -39,7 +40,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """What roll-outs brought of one component, with UIDs; a UID is empty where an earlier version did not record it.
+    """What roll-outs brought of one component, with UIDs.
 
     `objects` are those that `version` declares. `left` are those that only an earlier version declares, by that
     version; they may have been deleted since.
@@ -48,6 +49,19 @@ class Brought:
     version: str = ""
     objects: Mapping[Ref, str] = field(default_factory=dict)
     left: Mapping[str, Mapping[Ref, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    version: str
+    objects: Mapping[str, Mapping[str, str]]
+    left: Mapping[str, Mapping[str, Mapping[str, str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Document:
+    schema: str = ""
+    components: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
 
 
 def lasting_objects(objects: Iterable[Object]) -> tuple[Ref, ...]:
@@ -72,22 +86,14 @@ def serialize(brought: Brought) -> str:
 
 
 def parse(text: str) -> Brought:
-    """The record in a text of `serialize`, or of an earlier version of this project, which listed names only.
+    """The record in a text of `serialize`.
 
     Raises:
         ValueError: the text has another form.
     """
-    record = read_json(text)
-    if not isinstance(record, dict) or "objects" not in record:
-        return Brought("", dict.fromkeys(_refs(record), ""))
-    left = record.get("left") or {}
-    if not isinstance(left, dict):
-        raise ValueError("its `left` is not grouped by version")  # noqa: TRY004  the text is wrong, not the call
-    return Brought(
-        str(record.get("version") or ""),
-        _with_uids(record["objects"]),
-        {str(version): _with_uids(kinds) for version, kinds in left.items()},
-    )
+    record = decode(_Record, read_json(text), "record")
+    left = {version: _with_uids(kinds) for version, kinds in record.left.items()}
+    return Brought(record.version, _with_uids(record.objects), left)
 
 
 def to_document(parts: Mapping[str, Iterable[Ref]], release: str) -> dict[str, Any]:
@@ -105,11 +111,15 @@ def parse_document(value: Any) -> dict[Ref, str]:
     Raises:
         ValueError: the document has another schema, or lists no object.
     """
-    if not isinstance(value, dict) or value.get("schema") != SCHEMA:
+    document = decode(_Document, value, "document")
+    if document.schema != SCHEMA:
         raise ValueError(f"its schema is not {SCHEMA}")
-    components = value.get("components")
-    known = components if isinstance(components, dict) else {}
-    refs = {ref: str(name) for name, kinds in known.items() for ref in _refs(kinds)}
+    refs = {
+        _ref(kind, name): component
+        for component, kinds in document.components.items()
+        for kind, names in kinds.items()
+        for name in names
+    }
     if not refs:
         raise ValueError("it lists no object")
     return refs
@@ -127,28 +137,8 @@ def _uids_by_kind(refs: Mapping[Ref, str]) -> dict[str, dict[str, str]]:
     return dict(uids)
 
 
-def _refs(kinds: Any) -> list[Ref]:
-    refs = []
-    for kind, names in _kinds(kinds):
-        if not isinstance(names, list):
-            raise ValueError(f"{kind!r} has no list of names")  # noqa: TRY004  the text is wrong, not the call
-        refs += [_ref(kind, str(name)) for name in names]
-    return refs
-
-
-def _with_uids(kinds: Any) -> dict[Ref, str]:
-    uids: dict[Ref, str] = {}
-    for kind, names in _kinds(kinds):
-        if not isinstance(names, dict):
-            raise ValueError(f"{kind!r} has no names with UIDs")  # noqa: TRY004  the text is wrong, not the call
-        uids |= {_ref(kind, str(name)): str(uid) for name, uid in names.items()}
-    return uids
-
-
-def _kinds(kinds: Any) -> Iterator[tuple[str, Any]]:
-    if not isinstance(kinds, dict):
-        raise ValueError("its objects are not grouped by apiVersion and kind")  # noqa: TRY004  the text is wrong, not the call
-    yield from kinds.items()
+def _with_uids(kinds: Mapping[str, Mapping[str, str]]) -> dict[Ref, str]:
+    return {_ref(kind, name): uid for kind, names in kinds.items() for name, uid in names.items()}
 
 
 def _ref(kind: str, name: str) -> Ref:

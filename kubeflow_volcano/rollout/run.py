@@ -115,7 +115,7 @@ def _locked(cluster: Cluster, engine: Engine, prepared: Prepared, progress: Prog
         stale = _apply(engine, prepared)
         stale.record()
         result = engine.result()
-        record_run(cluster, release=prepared.settings.release.version, parts=engine.parts, result=result)
+        record_run(cluster, release=settings.release.version, components=names, result=result)
     return result
 
 

@@ -216,11 +216,7 @@ def assert_written_down(cluster: Cluster) -> None:
     assert entry["release"] == "1.9.1"
     assert entry["objects"] == {"created": 0, "changed": 0, "unchanged": 59, "failed": 0, "held": 0, "removed": 0}
     assert min(entry["seconds_of_a_change"], entry["seconds_without_change"]) > 0
-    assert {name: part["objects"] for name, part in entry["components"].items()} == {
-        "local-path": 9,
-        "volcano": 36,
-        "training-operator": 14,
-    }
+    assert entry["components"] == ["local-path", "volcano", "training-operator"]
 
 
 @pytest.mark.usefixtures("installed")

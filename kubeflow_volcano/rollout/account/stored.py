@@ -1,8 +1,7 @@
 """Where the account is kept between roll-outs: in Secrets of the cluster, a random password in the project's namespace.
 
-The password is never shown; a roll-out prints the command that reads it. A cluster whose first user was created by an
-earlier version, which kept the password in a file, has its hash in Dex's Secret: that hash stays, and with it the
-password. The file is not read.
+The password is never shown; a roll-out prints the command that reads it. Where Dex's Secret has the hash of a password
+that no Secret keeps, as of one in the inventory that was removed since, that hash stays, and with it the password.
 """
 
 from __future__ import annotations

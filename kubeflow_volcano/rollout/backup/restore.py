@@ -113,15 +113,12 @@ class _Run:
     def _one(self, obj: Object) -> ObjectOutcome:
         ref = Ref.of(obj)
         made = sendable(obj, self._uids)
-        seconds = time.monotonic() - self._started
         try:
             live = self._cluster.get(ref)
             if live is None and self._check:
-                return ObjectOutcome(ref, Action.CREATED, None, made, seconds=seconds)
+                return ObjectOutcome(ref, Action.CREATED, None, made)
             if live is None and (created := create_once(self._cluster, made)):
-                return ObjectOutcome(
-                    ref, Action.CREATED, None, created, seconds=seconds, uid=created["metadata"]["uid"]
-                )
+                return ObjectOutcome(ref, Action.CREATED, None, created, uid=created["metadata"]["uid"])
             live = live or self._cluster.get(ref) or made
         except ApiError as error:
             self._problems.append(
@@ -131,10 +128,10 @@ class _Run:
                     "remove the cause, and run the same command again: it restores what is missing.",
                 )
             )
-            return ObjectOutcome(ref, Action.FAILED, None, None, str(error), seconds=seconds)
+            return ObjectOutcome(ref, Action.FAILED, None, None, str(error))
         if obj["kind"] != "Namespace" and _content(sendable(live, {})) != _content(sendable(obj, {})):
             self._different.append(ref)
-        return ObjectOutcome(ref, Action.UNCHANGED, None, None, seconds=seconds, uid=live["metadata"].get("uid", ""))
+        return ObjectOutcome(ref, Action.UNCHANGED, None, None, uid=live["metadata"].get("uid", ""))
 
     def _await_namespaces(self, members: Sequence[Object]) -> None:
         """Wait for the namespaces of profiles, which their controller makes."""

@@ -60,14 +60,6 @@ _WORDS = ("backup", "bundle", "plan", "preflight", "restore", "uninstall", "upgr
 
 _VERSION = {"$ref": "#/$defs/version"}
 
-_REMOVED = {
-    "kubeflow_credentials_directory": (
-        "no directory: the Secret kubeflow-volcano/first-user keeps a random password.",
-        "remove it; passwords in account files of earlier versions stay valid.",
-    ),
-}
-"""Variables of earlier versions: what is needed instead, and what to do."""
-
 
 def complete(variables: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
     """The value of every public variable, its default where it is absent or invalid, and every problem."""
@@ -87,8 +79,8 @@ def complete(variables: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem
 
 
 def is_public(name: str) -> bool:
-    """Whether a variable is one of this project, was one in an earlier version, or is probably a misspelt one."""
-    return name in _rules() or name in _REMOVED or bool(_suggestion(name))
+    """Whether a variable is one of this project, or is probably a misspelt one."""
+    return name in _rules() or bool(_suggestion(name))
 
 
 def unread(names: Iterable[str]) -> list[str]:
@@ -177,9 +169,6 @@ def _suggestion(name: str) -> str:
 def _unknown_names(given: Iterable[str]) -> Iterator[Problem]:
     """Names that are not in the schema, whose own error has no path."""
     for name in sorted(set(given) - set(_rules())):
-        if name in _REMOVED:
-            yield Problem(f"the variable {name}, which no longer exists.", *_REMOVED[name])
-            continue
         meant = _suggestion(name)
         prefix, family = _family(meant)
         yield Problem(

@@ -65,7 +65,7 @@ def find_stale(
     if not everything and not recorded:
         return Survey((), frozenset(), {})
     kinds = None if everything else {(place.group, place.kind) for place in recorded}
-    uids = {uid for _, _, uid in recorded.values() if uid}
+    uids = {uid for _, _, uid in recorded.values()}
     live = managed_objects(cluster, FIELD_MANAGER, deadline, kinds=kinds, uids=uids)
     places = {Place.of(ref): (ref, obj) for ref, obj in live.objects.items()}
     stale = []

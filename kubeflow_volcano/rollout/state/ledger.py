@@ -11,7 +11,7 @@ from typing import Any
 from kubeflow_volcano import __version__
 from kubeflow_volcano.apply.result import Action, ApplyResult
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.foreign import read_json
 from kubeflow_volcano.rollout.state.store import NAMESPACE, write_keys
 
@@ -19,12 +19,6 @@ LEDGER = Ref("v1", "ConfigMap", NAMESPACE, "rollout-ledger")
 
 _COMPLETE = "complete"
 _KEPT = ("seconds_of_a_change", "seconds_without_change")
-
-
-def digest(objects: Sequence[Object]) -> str:
-    """SHA-256 of declared objects as hex; of Secrets it covers the keys, not the values."""
-    known = [{**obj, "data": sorted(obj.get("data") or {})} if obj["kind"] == "Secret" else obj for obj in objects]
-    return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
 
 
 def expected_seconds(cluster: Cluster, components: Sequence[str], *, quiet: bool) -> float | None:
@@ -38,19 +32,6 @@ def expected_seconds(cluster: Cluster, components: Sequence[str], *, quiet: bool
     return float(seconds) if isinstance(seconds, int | float) else None
 
 
-def recorded_releases(cluster: Cluster) -> Mapping[str, str]:
-    """By component: the release of Kubeflow whose roll-out was the last that had it.
-
-    Raises:
-        ApiError: the ledger cannot be read.
-    """
-    releases: dict[str, str] = {}
-    for entry in sorted(_read(cluster).values(), key=lambda entry: str(entry.get("finished") or "")):
-        if release := entry.get("release"):
-            releases |= dict.fromkeys(entry.get("components", {}), str(release))
-    return releases
-
-
 def has_ended_well(cluster: Cluster, components: Sequence[str]) -> bool:
     """Whether the last run of these components came to its end, without problems.
 
@@ -60,40 +41,22 @@ def has_ended_well(cluster: Cluster, components: Sequence[str]) -> bool:
     return _read(cluster).get(_name(components), {}).get("outcome") == _COMPLETE
 
 
-def record_run(cluster: Cluster, *, release: str, parts: Mapping[str, Sequence[Object]], result: ApplyResult) -> None:
+def record_run(cluster: Cluster, *, release: str, components: Sequence[str], result: ApplyResult) -> None:
     """Record a finished run of these components.
 
     Raises:
         ApiError: the ledger cannot be written.
     """
-    components = tuple(parts)
-    before = _read(cluster)
-    earlier = before.get(_name(components), {})
+    earlier = _read(cluster).get(_name(components), {})
     run = {key: value for key, value in earlier.items() if key in _KEPT}
-    times = {name: round(result.seconds_of.get(name, 0.0), 1) for name in components}
-    if not result.changed:
-        before_it = earlier.get("components", {})
-        times |= {
-            name: entry["seconds"]
-            for name in times
-            if isinstance(entry := before_it.get(name), dict) and isinstance(entry.get("seconds"), int | float)
-        }
     run[_KEPT[0] if result.changed else _KEPT[1]] = round(result.seconds, 1)
     run |= {
         "version": __version__,
         "release": release,
-        "inventory_sha256": digest([obj for objects in parts.values() for obj in objects]),
+        "components": [*components],
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "outcome": "failed" if result.problems else _COMPLETE,
         "objects": {str(action): result.count(action) for action in Action},
-        "components": {
-            name: {
-                "sha256": digest(objects),
-                "objects": len(objects),
-                "seconds": times[name],
-            }
-            for name, objects in parts.items()
-        },
     }
     write_keys(cluster, LEDGER, {_name(components): json.dumps(run, indent=1, sort_keys=True)})
 
@@ -112,6 +75,6 @@ def _read(cluster: Cluster) -> Mapping[str, Mapping[str, Any]]:
             entry = read_json(text)
         except ValueError:
             continue  # edited by hand; costs only the estimate
-        if isinstance(entry, dict) and isinstance(entry.get("components", {}), dict):
+        if isinstance(entry, dict):
             entries[key] = entry
     return entries

@@ -11,7 +11,6 @@ from kubeflow_volcano.cluster.applied_objects import GUARDED_KINDS
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.state.inventory import read_inventory
-from kubeflow_volcano.rollout.state.ledger import recorded_releases
 
 _LEFT = GUARDED_KINDS | {"CustomResourceDefinition"}
 """Kinds that an uninstallation leaves until they are named or no longer used."""
@@ -20,20 +19,13 @@ _LEFT = GUARDED_KINDS | {"CustomResourceDefinition"}
 def installed_versions(cluster: Cluster) -> Mapping[str, str]:
     """By component: the release of Kubeflow, or the own version of components such as Volcano.
 
-    Where an earlier version of this project recorded objects without their version, the ledger knows the release. A
-    component without a record is left out.
+    Left out is an operator of others of which roll-outs brought the gang wiring alone.
 
     Raises:
         ApiError: the records cannot be read.
     """
-    versions = {name: brought.version for name, brought in read_inventory(cluster).items() if brought.objects}
-    if all(versions.values()):
-        return versions
-    releases = recorded_releases(cluster)
-    known = {
-        name: version or ("" if name in INDEPENDENT else releases.get(name, "")) for name, version in versions.items()
-    }
-    return {name: version for name, version in known.items() if version}
+    inventory = read_inventory(cluster)
+    return {name: brought.version for name, brought in inventory.items() if brought.objects and brought.version}
 
 
 def operator_version(cluster: Cluster) -> str:

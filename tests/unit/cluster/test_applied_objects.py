@@ -40,14 +40,11 @@ def test_objects_come_back_as_they_were_written() -> None:
     assert parse_document(whole) == {ROLE: "one", SPACE: "two"}
 
 
-def test_what_an_earlier_version_of_this_project_recorded_has_no_uids() -> None:
-    assert parse('{"v1 Namespace":["kubeflow"]}') == Brought("", {SPACE: ""})
-
-
 @pytest.mark.parametrize(
     "text",
     [
         "[]",
+        '{"v1 Namespace":["kubeflow"]}',
         '{"objects": []}',
         '{"objects": {"v1 Namespace": ["a"]}}',
         '{"objects": {}, "left": [1]}',

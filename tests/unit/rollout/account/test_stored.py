@@ -172,10 +172,8 @@ def test_another_email_keeps_the_password_and_is_written_down(cluster: Any, sett
     assert kept_password(cluster, "other@example.com") == first.password
 
 
-def test_the_hash_of_an_earlier_version_or_of_a_deleted_secret_stays_and_with_it_the_password(
-    cluster: Any, settings: Settings
-) -> None:
-    known = hashed("of an account file")
+def test_the_hash_of_a_deleted_secret_stays_and_with_it_the_password(cluster: Any, settings: Settings) -> None:
+    known = hashed("read and deleted")
     cluster.put(PASSWORDS, DEX_USER_PASSWORD=known)
     cluster.put(CLIENT, OIDC_CLIENT_ID="kubeflow", OIDC_CLIENT_SECRET="shared")  # noqa: S106  made up
     account, lines = roll_out(cluster, settings)

@@ -81,12 +81,6 @@ def test_variables_of_others_that_only_begin_like_ours_are_not_read(name: str) -
     assert unread([name, "plan_directory", "kubeflow_relase", "ansible_user"]) == [name]
 
 
-def test_a_variable_of_an_earlier_version_is_still_answered() -> None:
-    assert is_public("kubeflow_credentials_directory")
-    (problem,) = problems(kubeflow_credentials_directory="/x")
-    assert "no longer exists" in problem.found
-
-
 @pytest.mark.parametrize(
     ("name", "value", "todo"),
     [
@@ -342,14 +336,6 @@ def test_a_password_is_not_shown_with_the_settings() -> None:
 def test_the_first_user_is_upstreams_unless_given() -> None:
     user = parse({}).user
     assert (user.email, user.namespace, user.password) == ("user@example.com", "kubeflow-user-example-com", "")
-
-
-def test_a_variable_that_was_removed_says_what_replaced_it() -> None:
-    (problem,) = problems(kubeflow_credentials_directory="/root/credentials")
-    assert "kubeflow_credentials_directory" in problem.found
-    assert "no longer" in problem.found
-    assert "Secret kubeflow-volcano/first-user" in problem.needed
-    assert problem.todo.startswith("remove it")
 
 
 def test_the_model_registry_is_in_the_namespace_that_its_manifests_name() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,25 +10,14 @@ import pytest
 from kubeflow_volcano.catalog.operator import DEPLOYMENT
 from kubeflow_volcano.cluster.applied_objects import APPLIED_OBJECTS, Brought, serialize
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.rollout.state.ledger import LEDGER
 from kubeflow_volcano.rollout.versions.installed import installed_versions, operator_version, own_version, remains
 
 MAP = Ref("v1", "ConfigMap", "n", "a")
-NAMES_ONLY = json.dumps({"v1 ConfigMap": ["n/a"]})
-"""The record of a component as earlier versions of this project wrote it."""
 
 
-def cluster(records: Any = None, ledger: Any = None) -> Any:
-    live: dict[Ref, Object] = {}
-    if records is not None:
-        live[APPLIED_OBJECTS] = {"data": records}
-    if ledger is not None:
-        live[LEDGER] = {"data": {key: json.dumps(entry) for key, entry in ledger.items()}}
+def cluster(records: Any = None) -> Any:
+    live: dict[Ref, Object] = {} if records is None else {APPLIED_OBJECTS: {"data": records}}
     return SimpleNamespace(get=live.get)
-
-
-def entry(release: str, finished: str, *components: str) -> Any:
-    return {"release": release, "finished": finished, "components": {name: {} for name in components}}
 
 
 def test_an_empty_cluster_has_none() -> None:
@@ -41,18 +29,9 @@ def test_the_versions_are_those_of_the_record() -> None:
         "katib": serialize(Brought("1.9.1", {MAP: "u"})),
         "volcano": serialize(Brought("1.10.0", {MAP: "u"})),
         "dex": serialize(Brought("1.9.1", {}, {"1.8.1": {MAP: "u"}})),
+        "training-operator": serialize(Brought("", {MAP: "u"})),
     }
     assert installed_versions(cluster(records)) == {"katib": "1.9.1", "volcano": "1.10.0"}
-
-
-def test_an_older_record_takes_the_release_from_the_ledger() -> None:
-    """The last run that had the component counts, whatever its key; the ledger has no version of Volcano's own."""
-    ledger = {
-        "a": entry("1.9.1", "2026-02-01T00:00:00+00:00", "katib", "volcano"),
-        "b": entry("1.8.1", "2026-01-01T00:00:00+00:00", "katib", "dex"),
-    }
-    records = dict.fromkeys(("katib", "dex", "volcano", "istio"), NAMES_ONLY)
-    assert installed_versions(cluster(records, ledger)) == {"katib": "1.9.1", "dex": "1.8.1"}
 
 
 def test_a_component_is_shown_with_its_own_version_and_a_release_as_what_it_is() -> None:
