@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -29,7 +30,7 @@ from kubeflow_volcano.rollout.images.report import table
 from kubeflow_volcano.rollout.images.report.image_list import report
 from kubeflow_volcano.rollout.patches.namespaces import refused_namespaces
 from kubeflow_volcano.rollout.patches.operator_memory import keep_higher_limit
-from kubeflow_volcano.rollout.patches.pods.pull_secrets import with_pull_secrets
+from kubeflow_volcano.rollout.patches.pods.pull_secrets import add_pull_secrets
 from kubeflow_volcano.rollout.people.by_hand import undeclared
 from kubeflow_volcano.rollout.people.team_queues import with_queue_policy
 from kubeflow_volcano.rollout.people.teams import unmet_teams, without_defaults_of_others
@@ -156,12 +157,12 @@ def _added(cluster: Cluster, parts: Parts, settings: Settings) -> Parts:
     spaces = {obj["metadata"]["name"] for objects in parts.values() for obj in objects if obj["kind"] == "Namespace"}
     spaces |= {obj["metadata"]["name"] for obj in cluster.list("v1", "Namespace", brief=True).items}
     spaces |= {"", NAMESPACE}
-    return {
-        name: with_pull_secrets(
-            name, [obj for obj in objects if obj["metadata"].get("namespace", "") in spaces], settings.credentials
-        )
-        for name, objects in settings.added.items()
-    }
+    added: dict[str, tuple[Object, ...]] = {}
+    for name, objects in settings.added.items():
+        own = copy.deepcopy([obj for obj in objects if obj["metadata"].get("namespace", "") in spaces])
+        add_pull_secrets(own, name, settings.credentials)
+        added[name] = tuple(own)
+    return added
 
 
 def _with_addresses(cluster: Cluster, settings: Settings, progress: Progress) -> Settings:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.pods.environment import entries, set_environment
 from kubeflow_volcano.rollout.settings.access import AccessSettings
 
 _APPLICATION = "APP_SECURE_COOKIES"
@@ -25,14 +26,14 @@ def application_cookies(objects: list[Object], access: AccessSettings) -> None:
     """Give the cookies of an application the Secure flag if browsers use https, and none if the inventory says so."""
     if access.encrypted or not access.secure_cookies:
         for container in _containers(objects):
-            _set(container, _APPLICATION, "true" if access.secure_cookies else "false")
+            set_environment(container, entries({_APPLICATION: "true" if access.secure_cookies else "false"}))
 
 
 def session_cookie(objects: list[Object], access: AccessSettings) -> None:
     """Give the session cookie of oauth2-proxy the Secure flag, if browsers use https."""
     if access.encrypted and access.secure_cookies:
         for container in _containers(objects):
-            _set(container, _SESSION, "true")
+            set_environment(container, entries({_SESSION: "true"}))
 
 
 def _containers(objects: Iterable[Object]) -> Iterator[Object]:
@@ -40,13 +41,3 @@ def _containers(objects: Iterable[Object]) -> Iterator[Object]:
     for obj in objects:
         if obj["kind"] == "Deployment":
             yield obj["spec"]["template"]["spec"]["containers"][0]
-
-
-def _set(container: Object, name: str, value: str) -> None:
-    given = container.setdefault("env", [])
-    entry = {"name": name, "value": value}
-    for number, item in enumerate(given):
-        if item["name"] == name:
-            given[number] = entry
-            return
-    given.append(entry)

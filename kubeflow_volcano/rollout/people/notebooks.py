@@ -7,14 +7,14 @@ manifests do not name these variables.
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import yaml
 
 from kubeflow_volcano import foreign
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.pods.environment import entries, set_environment
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.settings.people.notebooks import (
     CONTROLLER,
@@ -32,21 +32,16 @@ _FORM = "spawnerFormDefaults"
 _KINDS = {"jupyter": "image", "vscode": "imageGroupOne", "rstudio": "imageGroupTwo"}
 
 
-def with_notebooks(component: str, objects: Iterable[Object], given: NotebookSettings) -> tuple[Object, ...]:
-    """The objects of a component with what the inventory offers for notebooks, on copies.
-
-    Before images get new names, so that those of notebooks are listed, copied and renamed as all others.
-    kubeflow_patches are merged into the result, so they win.
+def configure_notebooks(objects: Sequence[Object], component: str, given: NotebookSettings) -> None:
+    """Let a component offer for notebooks what the inventory does.
 
     Raises:
         InvalidInput: the manifests lack what is changed.
     """
-    before = tuple(objects)
-    if component == WEB_APP and given.changes_page and before:
-        return tuple(_with_page(before, given))
-    if component == CONTROLLER and given.culling and before:
-        return tuple(_with_culling(before, given.culling))
-    return before
+    if component == WEB_APP and given.changes_page:
+        _configure_page(objects, given)
+    if component == CONTROLLER and given.culling:
+        _configure_culling(objects, given.culling)
 
 
 def add_pod_defaults(objects: list[Object], namespaces: Iterable[str], given: NotebookSettings) -> None:
@@ -54,27 +49,18 @@ def add_pod_defaults(objects: list[Object], namespaces: Iterable[str], given: No
     objects += [_pod_default(item, namespace) for namespace in namespaces for item in given.pod_defaults]
 
 
-def _with_page(objects: Sequence[Object], given: NotebookSettings) -> Iterator[Object]:
-    if not any(_is_page(obj) for obj in objects):
+def _configure_page(objects: Sequence[Object], given: NotebookSettings) -> None:
+    pages = [obj["data"] for obj in objects if obj["kind"] == "ConfigMap" and PAGE in (obj.get("data") or {})]
+    if not pages:
         raise InvalidInput.problem(
             f"the manifests of {WEB_APP} have no ConfigMap with {PAGE}.",
             "one, which gets kubeflow_notebooks.",
             f"correct kubeflow_source or kubeflow_sources.{WEB_APP}.",
         )
-    for obj in objects:
-        if not _is_page(obj):
-            yield obj
-            continue
-        changed = copy.deepcopy(obj)
-        text = changed["data"][PAGE]
-        page = next(iter(foreign.parse(text.encode(), f"{PAGE} of {WEB_APP}")), None)
+    for data in pages:
+        page = next(iter(foreign.parse(data[PAGE].encode(), f"{PAGE} of {WEB_APP}")), None)
         _change(_form(page), given)
-        changed["data"][PAGE] = yaml.dump(page, Dumper=foreign.Dumper, sort_keys=False)
-        yield changed
-
-
-def _is_page(obj: Object) -> bool:
-    return obj["kind"] == "ConfigMap" and PAGE in (obj.get("data") or {})
+        data[PAGE] = yaml.dump(page, Dumper=foreign.Dumper, sort_keys=False)
 
 
 def _form(page: Any) -> dict[str, Any]:
@@ -152,22 +138,16 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value]
 
 
-def _with_culling(objects: Sequence[Object], culling: Culling) -> Iterator[Object]:
+def _configure_culling(objects: Sequence[Object], culling: Culling) -> None:
     wanted = {
         "ENABLE_CULLING": "true",
         "CULL_IDLE_TIME": str(culling.idle_minutes),
         "IDLENESS_CHECK_PERIOD": str(culling.check_minutes),
     }
-    for obj in objects:
-        if obj["kind"] != "Deployment":
-            yield obj
-            continue
-        changed = copy.deepcopy(obj)
-        containers = changed["spec"]["template"]["spec"]["containers"]
+    for obj in (obj for obj in objects if obj["kind"] == "Deployment"):
+        containers = obj["spec"]["template"]["spec"]["containers"]
         container = next((item for item in containers if item["name"] == "manager"), containers[0])
-        kept = [item for item in container.get("env") or () if item["name"] not in wanted]
-        container["env"] = [*kept, *({"name": name, "value": value} for name, value in wanted.items())]
-        yield changed
+        set_environment(container, entries(wanted))
 
 
 def _pod_default(item: PodDefault, namespace: str) -> Object:

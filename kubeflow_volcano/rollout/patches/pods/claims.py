@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Iterator, Mapping
 
 from kubeflow_volcano.cluster.objects import Object
@@ -11,21 +10,15 @@ from kubeflow_volcano.rollout.settings.pods.claims import ClaimSettings
 from kubeflow_volcano.text import did_you_mean
 
 
-def with_claims(
-    component: str, objects: Iterable[Object], claims: Mapping[str, Mapping[str, ClaimSettings]]
-) -> tuple[Object, ...]:
-    """The objects of a component with the classes and sizes that the inventory has for its claims, on copies.
-
-    kubeflow_patches are merged into the result, so they win.
+def set_claims(objects: Iterable[Object], component: str, claims: Mapping[str, Mapping[str, ClaimSettings]]) -> None:
+    """Give the claims of a component the classes and sizes that the inventory has for them.
 
     Raises:
         InvalidInput: every name that fits no claim of the component.
     """
-    patched = tuple(objects)
     wanted = claims.get(component) or {}
-    if not wanted or not patched:
-        return patched
-    names = sorted({claim["metadata"]["name"] for obj in patched for claim in claims_in(obj)})
+    present = [claim for obj in objects for claim in claims_in(obj)]
+    names = sorted({claim["metadata"]["name"] for claim in present})
     problems = [
         Problem(
             f"kubeflow_claims.{component}.{name}, which is no claim of it.{did_you_mean(name, names)}",
@@ -37,16 +30,9 @@ def with_claims(
     ]
     if problems:
         raise InvalidInput(problems)
-    result = []
-    for given in patched:
-        obj = given
-        if any(claim["metadata"]["name"] in wanted for claim in claims_in(given)):
-            obj = copy.deepcopy(given)
-            for claim in claims_in(obj):
-                if own := wanted.get(claim["metadata"]["name"]):
-                    _set(claim["spec"], own)
-        result.append(obj)
-    return tuple(result)
+    for claim in present:
+        if own := wanted.get(claim["metadata"]["name"]):
+            _set(claim["spec"], own)
 
 
 def claims_in(obj: Object) -> Iterator[Object]:

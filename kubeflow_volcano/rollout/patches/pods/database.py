@@ -8,7 +8,6 @@ and Katib gets the variables of its overlay.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Mapping
 
 from kubeflow_volcano.cluster.objects import Object
@@ -26,34 +25,31 @@ _OWN = {PIPELINES: ("mysql", "ml-pipeline-mysql"), KATIB: ("katib-mysql",)}
 _KINDS = frozenset({"AuthorizationPolicy", "Deployment", "DestinationRule", "Service", "ServiceAccount"})
 
 
-def with_database(component: str, objects: Iterable[Object], given: DatabaseSettings) -> tuple[Object, ...]:
-    """The objects of a component that uses the server, without a MySQL of their own, changed on copies.
+def put_database(objects: list[Object], component: str, given: DatabaseSettings) -> None:
+    """Let a component that uses the server know it, and remove its own MySQL.
 
     The claim of an installation whose data was moved stays declared, so that no pruning removes it.
-    kubeflow_patches are merged into the result, so they win.
 
     Raises:
         InvalidInput: the manifests lack what is changed.
     """
-    before = tuple(objects)
-    if component not in given.claims or not before:
-        return before
-    changed = [copy.deepcopy(obj) for obj in before if not _is_unused(component, obj, given)]
-    secret = _needed(component, changed, "Secret", _SECRETS[component])
+    if component not in given.claims:
+        return
+    objects[:] = [obj for obj in objects if not _is_unused(component, obj, given)]
+    secret = _needed(component, objects, "Secret", _SECRETS[component])
     if component == PIPELINES:
-        _needed(component, changed, "ConfigMap", "pipeline-install-config").setdefault("data", {}).update(
+        _needed(component, objects, "ConfigMap", "pipeline-install-config").setdefault("data", {}).update(
             _addresses(given)
         )
         texts: Mapping[str, str] = {"username": given.user, "password": given.password}
     else:
         texts = _of_katib(given)
-        set_variables(_needed(component, changed, "Deployment", "katib-db-manager"), _reading(texts))
+        set_variables(_needed(component, objects, "Deployment", "katib-db-manager"), _reading(texts))
     secret.pop("stringData", None)
     secret["data"] = encoded(texts)
     annotate(secret["metadata"], OUTSIDE, "true")
     plain = f"{given.host} {given.port} {given.names} {given.user}"
-    restart_on_change(changed, _SECRETS[component], _SUM, plain, given.password)
-    return tuple(changed)
+    restart_on_change(objects, _SECRETS[component], _SUM, plain, given.password)
 
 
 def _is_unused(component: str, obj: Object, given: DatabaseSettings) -> bool:

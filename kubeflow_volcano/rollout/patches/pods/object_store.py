@@ -12,9 +12,8 @@ each namespace the key of the inventory, as it does up to 1.10.
 
 from __future__ import annotations
 
-import copy
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -22,6 +21,7 @@ import yaml
 
 from kubeflow_volcano import foreign
 from kubeflow_volcano.cluster.objects import Object, named, new_object
+from kubeflow_volcano.cluster.pods.environment import entries
 from kubeflow_volcano.rollout.account.sign_in import annotate, encoded
 from kubeflow_volcano.rollout.account.stores import OUTSIDE
 from kubeflow_volcano.rollout.patches.pods.store_parts import needed, restart_on_change, set_variables
@@ -40,40 +40,37 @@ _CONTROLLER = "kubeflow-pipelines-profile-controller"
 _PROGRAM = "profile_store.py"
 
 
-def with_object_store(component: str, objects: Iterable[Object], given: ObjectStoreSettings) -> tuple[Object, ...]:
-    """The objects of Pipelines that use the store, without a store of their own, changed on copies.
+def put_object_store(objects: list[Object], component: str, given: ObjectStoreSettings) -> None:
+    """Let Pipelines use the store, and remove its own.
 
     The claim of an installation whose data was moved stays declared, so that no pruning removes it.
-    kubeflow_patches are merged into the result, so they win.
 
     Raises:
         InvalidInput: the manifests lack what is changed.
     """
-    before = tuple(objects)
-    if component != PIPELINES or not given or not before:
-        return before
-    gateway = named(before, "Deployment", "minio") is not None
-    changed = [copy.deepcopy(obj) for obj in before if not _is_unused(obj, given, gateway=gateway)]
-    secret = _needed(changed, "Secret", _SECRET)
+    if component != PIPELINES or not given:
+        return
+    gateway = named(objects, "Deployment", "minio") is not None
+    objects[:] = [obj for obj in objects if not _is_unused(obj, given, gateway=gateway)]
+    secret = _needed(objects, "Secret", _SECRET)
     secret.pop("stringData", None)
     secret["data"] = encoded({"accesskey": given.access_key, "secretkey": given.secret_key})
     annotate(secret["metadata"], OUTSIDE, "true")
-    names = _needed(changed, "ConfigMap", "pipeline-install-config")["data"]
+    names = _needed(objects, "ConfigMap", "pipeline-install-config")["data"]
     names["bucketName"] = given.bucket
     if gateway:
-        server = _needed(changed, "Deployment", "minio")
+        server = _needed(objects, "Deployment", "minio")
         _make_gateway(server, given)
         if given.ca:
-            changed.insert(changed.index(server), _authority(server, given.ca))
+            objects.insert(objects.index(server), _authority(server, given.ca))
         names["defaultPipelineRoot"] = names.get("defaultPipelineRoot") or f"minio://{given.bucket}/v2/artifacts"
-        _configure_workflows(changed, {"bucket": given.bucket})
+        _configure_workflows(objects, {"bucket": given.bucket})
     else:
-        _configure_programs(changed, given)
-    _set_variables(changed, "ml-pipeline-ui", {"ARGO_ARCHIVE_BUCKETNAME": given.bucket})
-    _update_namespaces(changed)
+        _configure_programs(objects, given)
+    _set_variables(objects, "ml-pipeline-ui", {"ARGO_ARCHIVE_BUCKETNAME": given.bucket})
+    _update_namespaces(objects)
     plain = f"{given.endpoint} {given.bucket} {given.region} {given.access_key}{given.ca}"
-    restart_on_change(changed, _SECRET, _SUM, plain, given.secret_key)
-    return tuple(changed)
+    restart_on_change(objects, _SECRET, _SUM, plain, given.secret_key)
 
 
 def _is_unused(obj: Object, given: ObjectStoreSettings, *, gateway: bool) -> bool:
@@ -119,8 +116,7 @@ def _configure_workflows(objects: Iterable[Object], store: Mapping[str, Any]) ->
     data["artifactRepository"] = yaml.dump(repository, Dumper=foreign.Dumper, sort_keys=False)
 
 
-def _configure_programs(objects: Iterable[Object], given: ObjectStoreSettings) -> None:
-    objects = list(objects)
+def _configure_programs(objects: Sequence[Object], given: ObjectStoreSettings) -> None:
     secure, host, port = given.address
     _configure_workflows(
         objects,
@@ -158,5 +154,4 @@ def _update_namespaces(objects: Iterable[Object]) -> None:
 
 
 def _set_variables(objects: Iterable[Object], deployment: str, values: Mapping[str, str]) -> None:
-    variables = [{"name": name, "value": text} for name, text in values.items()]
-    set_variables(_needed(objects, "Deployment", deployment), variables)
+    set_variables(_needed(objects, "Deployment", deployment), entries(values))

@@ -6,30 +6,28 @@ compare suffixes of names and networks of addresses, those of Python and curl mo
 
 from __future__ import annotations
 
-import copy
 import ipaddress
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from kubeflow_volcano.catalog.outgoing import outgoing
 from kubeflow_volcano.cluster.objects import Object, mappings_in
+from kubeflow_volcano.cluster.pods.environment import entries, set_environment
 from kubeflow_volcano.rollout.settings.pods.proxy import ProxySettings
 
 _ALWAYS = ("localhost", "127.0.0.1", "::1", ".svc", ".cluster.local")
 
 
-def with_proxy(
-    component: str, objects: Iterable[Object], proxy: ProxySettings, inside: Iterable[str]
-) -> tuple[Object, ...]:
-    """The objects of a component with the variables in the containers that need them, changed on copies.
+def set_proxy(objects: Sequence[Object], component: str, proxy: ProxySettings, inside: Iterable[str]) -> None:
+    """Give the containers of a component that need them the variables.
 
     `inside` are addresses, networks and domains of the cluster.
-    kubeflow_patches are merged into the result, so they win.
     """
-    patched = tuple(objects)
-    if not proxy:
-        return patched
-    variables = _variables(patched, proxy, inside)
-    return tuple(_with_variables(obj, _names(component, obj), variables) for obj in patched)
+    variables = entries(_variables(objects, proxy, inside)) if proxy else []
+    for obj in objects if proxy else ():
+        names = _names(component, obj)
+        for container in mappings_in(obj) if names else ():
+            if container.get("name") in names and "image" in container:
+                set_environment(container, variables)
 
 
 def exceptions(objects: Iterable[Object], proxy: ProxySettings, inside: Iterable[str]) -> list[str]:
@@ -54,21 +52,6 @@ def _names(component: str, obj: Object) -> set[str]:
     """Names of its containers that reach outwards."""
     about = (item for item in outgoing() if item.is_about(component, obj["kind"], obj["metadata"]["name"]))
     return {name for item in about for name in item.containers}
-
-
-def _with_variables(obj: Object, names: set[str], variables: Mapping[str, str]) -> Object:
-    if not names:
-        return obj
-    changed = copy.deepcopy(obj)
-    for container in mappings_in(changed):
-        if container.get("name") in names and "image" in container:
-            _set(container, variables)
-    return changed
-
-
-def _set(container: Object, variables: Mapping[str, str]) -> None:
-    others = [item for item in container.get("env") or () if item["name"] not in variables]
-    container["env"] = [*others, *({"name": name, "value": value} for name, value in variables.items())]
 
 
 def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:

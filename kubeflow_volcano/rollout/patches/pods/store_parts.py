@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Sequence
 
 from kubeflow_volcano.cluster.objects import Object, named
+from kubeflow_volcano.cluster.pods.environment import set_environment
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.account.sign_in import annotate
 
@@ -30,10 +31,8 @@ def needed(component: str, objects: Iterable[Object], kind: str, name: str, vari
 
 def set_variables(deployment: Object, variables: Sequence[Object]) -> None:
     """Give every container these variables, in place of those with their names."""
-    names = {item["name"] for item in variables}
     for container in deployment["spec"]["template"]["spec"]["containers"]:
-        kept = [item for item in container.get("env") or () if item["name"] not in names]
-        container["env"] = [*kept, *variables]
+        set_environment(container, variables)
 
 
 def restart_on_change(objects: Iterable[Object], secret: str, mark: str, plain: str, password: str) -> None:

@@ -8,8 +8,7 @@ go-containerregistry). A value replaces the default, which is therefore repeated
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from kubeflow_volcano.catalog.images.mirrors import known_mirrors, load_mirror
 from kubeflow_volcano.cluster.objects import Object, Ref
@@ -23,15 +22,13 @@ _DEFAULT = "kind.local,ko.local,dev.local"
 _DOCKER_HUB = {"docker.io": "index.docker.io"}
 
 
-def with_skipped_registries(objects: Iterable[Object], names: Iterable[str]) -> tuple[Object, ...]:
-    """The objects, with these registries in a copy of Knative's configuration if it is among them.
-
-    kubeflow_patches are merged into the result, so they win.
-    """
-    patched = tuple(objects)
-    if not names:
-        return patched
-    return tuple(_configured(obj, names) if Ref.of(obj) == _CONFIGURATION else obj for obj in patched)
+def skip_registries(objects: Iterable[Object], names: Sequence[str]) -> None:
+    """Name these registries in Knative's configuration, if it is among the objects."""
+    for obj in objects if names else ():
+        if Ref.of(obj) == _CONFIGURATION:
+            data = obj.setdefault("data", {})
+            before = data.get(_KEY) or data.get(_FORMER_KEY) or _DEFAULT
+            data[_KEY] = ",".join(dict.fromkeys((*(text.strip() for text in before.split(",")), *names)))
 
 
 def skipped_registries(mirror: MirrorSettings, registry: RegistrySettings) -> tuple[str, ...]:
@@ -51,11 +48,3 @@ def skipped_registries(mirror: MirrorSettings, registry: RegistrySettings) -> tu
             sources |= {*chosen.registries, *(host for name in known_mirrors() for host in load_mirror(name).hosts)}
         hosts |= sources - {"*"}
     return tuple(sorted(_DOCKER_HUB.get(host, host) for host in hosts))
-
-
-def _configured(given: Object, names: Iterable[str]) -> Object:
-    obj = copy.deepcopy(given)
-    data = obj.setdefault("data", {})
-    before = data.get(_KEY) or data.get(_FORMER_KEY) or _DEFAULT
-    data[_KEY] = ",".join(dict.fromkeys((*(text.strip() for text in before.split(",")), *names)))
-    return obj

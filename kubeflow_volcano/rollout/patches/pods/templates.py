@@ -1,4 +1,4 @@
-"""Pod templates of workloads, wherever they are, changed on copies."""
+"""Pod templates of workloads, wherever they are."""
 
 from __future__ import annotations
 

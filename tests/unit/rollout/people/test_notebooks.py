@@ -14,7 +14,7 @@ from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.images.rename.rewrite import rewrite
 from kubeflow_volcano.rollout.images.rename.rules import renamed
 from kubeflow_volcano.rollout.patches.environment import for_environment
-from kubeflow_volcano.rollout.people.notebooks import PAGE, with_notebooks
+from kubeflow_volcano.rollout.people.notebooks import PAGE
 from kubeflow_volcano.rollout.plan.account import judge_culling
 from kubeflow_volcano.rollout.plan.findings import Verdict
 from kubeflow_volcano.rollout.settings.people.notebooks import CONTROLLER, WEB_APP
@@ -141,13 +141,13 @@ def test_the_plan_says_which_notebooks_are_stopped_in_use() -> None:
 def test_manifests_without_the_page_are_refused() -> None:
     other: Object = {"kind": "ConfigMap", "data": {}}
     with pytest.raises(InvalidInput, match=r"ConfigMap .*spawner_ui_config\.yaml"):
-        with_notebooks(WEB_APP, [other], settings(GIVEN).notebooks)
+        for_environment(WEB_APP, [other], settings(GIVEN))
     empty: Object = {"kind": "ConfigMap", "data": {PAGE: "spawnerFormDefaults: {}"}}
     with pytest.raises(InvalidInput, match=r"has no spawnerFormDefaults\.cpu"):
-        with_notebooks(WEB_APP, [empty], settings({"cpu": {"request": "1"}}).notebooks)
+        for_environment(WEB_APP, [empty], settings({"cpu": {"request": "1"}}))
     for text in ("", "[]", "spawnerFormDefaults:"):
         with pytest.raises(InvalidInput, match=r"has no spawnerFormDefaults\."):
-            with_notebooks(WEB_APP, [{**empty, "data": {PAGE: text}}], settings({"custom_images": True}).notebooks)
+            for_environment(WEB_APP, [{**empty, "data": {PAGE: text}}], settings({"custom_images": True}))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object, new_object
-from kubeflow_volcano.rollout.patches.pods.placement import with_placement
+from kubeflow_volcano.rollout.patches.environment import for_environment
 from kubeflow_volcano.rollout.requirements.placement import unmet_placement
 from kubeflow_volcano.rollout.settings.settings import parse
 
@@ -42,9 +42,7 @@ def workload(kind: str = "Deployment", name: str = "a") -> Object:
 def problems(cluster: Any, *objects: Object, **placement: Any) -> list[Any]:
     settings = parse({"kubeflow_profile": "full", "kubeflow_placement": placement})
     given = objects or (workload(), workload(name="b"))
-    return [
-        *unmet_placement(cluster, settings.placement, {"katib": with_placement("katib", given, settings.placement)})
-    ]
+    return [*unmet_placement(cluster, settings.placement, {"katib": for_environment("katib", given, settings)})]
 
 
 def test_a_node_with_the_labels_takes_the_pods() -> None:

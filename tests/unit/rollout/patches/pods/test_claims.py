@@ -12,8 +12,9 @@ import pytest
 from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
+from kubeflow_volcano.rollout.patches.environment import for_environment
 from kubeflow_volcano.rollout.patches.own import with_own_patches
-from kubeflow_volcano.rollout.patches.pods.claims import claims_in, with_claims
+from kubeflow_volcano.rollout.patches.pods.claims import claims_in
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from tests.unit.releases import Upstream, by_ref
 
@@ -43,22 +44,22 @@ def settings(claims: Any, **variables: Any) -> Settings:
 def test_a_claim_gets_both_and_keeps_the_rest() -> None:
     given = [claim(), claim("other")]
     before = copy.deepcopy(given)
-    first, second = with_claims("katib", given, settings({"data": OWN}).claims)
+    first, second = for_environment("katib", given, settings({"data": OWN}))
     assert given == before
-    assert second is given[1]
+    assert second == given[1]
     expected = before[0]["spec"] | {"storageClassName": "fast", "resources": {"requests": {"storage": "50Gi"}}}
     assert first["spec"] == expected
 
 
 def test_one_of_the_two_leaves_the_other() -> None:
-    (sized,) = with_claims("katib", [claim()], settings({"data": {"size": "1Ti"}}).claims)
+    (sized,) = for_environment("katib", [claim()], settings({"data": {"size": "1Ti"}}))
     assert "storageClassName" not in sized["spec"]
-    (classed,) = with_claims("katib", [claim()], settings({"data": {"storage_class": "fast"}}).claims)
+    (classed,) = for_environment("katib", [claim()], settings({"data": {"storage_class": "fast"}}))
     assert classed["spec"]["resources"] == claim()["spec"]["resources"]
 
 
 def test_templates_of_stateful_sets_are_claims() -> None:
-    (found,) = with_claims("katib", [stateful_set(claim(), claim("logs"))], settings({"data": OWN}).claims)
+    (found,) = for_environment("katib", [stateful_set(claim(), claim("logs"))], settings({"data": OWN}))
     first, second = claims_in(found)
     assert first["spec"]["storageClassName"] == "fast"
     assert second == claim("logs")
@@ -66,9 +67,7 @@ def test_templates_of_stateful_sets_are_claims() -> None:
 
 def test_names_that_fit_no_claim_are_refused_with_those_that_there_are() -> None:
     with pytest.raises(InvalidInput) as caught:
-        with_claims(
-            "katib", [claim(), stateful_set(claim("logs"))], settings({"dat": OWN, "x": OWN, "logs": OWN}).claims
-        )
+        for_environment("katib", [claim(), stateful_set(claim("logs"))], settings({"dat": OWN, "x": OWN, "logs": OWN}))
     first, second = caught.value.problems
     assert re.search(r"kubeflow_claims\.katib\.dat, .* mean data\?", first.found)
     assert "data, logs" in first.needed
@@ -82,7 +81,7 @@ def test_a_patch_of_the_inventory_comes_last(kustomize: Path) -> None:
         kubeflow_patches={"katib": [{"target": target, "patch": {"spec": {"storageClassName": "mine"}}}]},
         kustomize_binary=str(kustomize),
     )
-    (after,) = with_own_patches("katib", with_claims("katib", [claim()], chosen.claims), chosen, silent)
+    (after,) = with_own_patches("katib", for_environment("katib", [claim()], chosen), chosen, silent)
     assert after["spec"]["storageClassName"] == "mine"
     assert after["spec"]["resources"]["requests"]["storage"] == "50Gi"
 

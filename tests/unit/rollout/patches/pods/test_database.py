@@ -14,7 +14,7 @@ from kubeflow_volcano.catalog import read
 from kubeflow_volcano.cluster.objects import Object, Ref, named
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.account.sign_in import decoded
-from kubeflow_volcano.rollout.patches.pods.database import with_database
+from kubeflow_volcano.rollout.patches.environment import for_environment
 from kubeflow_volcano.rollout.plan.account import judge_published_secrets
 from kubeflow_volcano.rollout.plan.findings import Verdict
 from kubeflow_volcano.rollout.plan.stores import judge_stores
@@ -114,10 +114,10 @@ def test_another_password_restarts_what_reads_it_and_is_in_its_secret_only(upstr
 
 
 def test_manifests_without_what_is_changed_are_refused() -> None:
-    given = parse({"kubeflow_profile": "full", "kubeflow_database": GIVEN}).database
+    given = parse({"kubeflow_profile": "full", "kubeflow_database": GIVEN})
     for component in (PIPELINES, KATIB):
         with pytest.raises(InvalidInput, match="have no Secret"):
-            with_database(component, [{"kind": "Service", "metadata": {"name": "other"}}], given)
+            for_environment(component, [{"kind": "Service", "metadata": {"name": "other"}}], given)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import yaml
 from kubeflow_volcano.catalog import read
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput
-from kubeflow_volcano.rollout.patches.pods.object_store import with_object_store
+from kubeflow_volcano.rollout.patches.environment import for_environment
 from kubeflow_volcano.rollout.plan.account import judge_published_secrets
 from kubeflow_volcano.rollout.plan.findings import Verdict
 from kubeflow_volcano.rollout.plan.stores import judge_stores
@@ -184,9 +184,9 @@ def test_what_cannot_be_is_refused_all_at_once_without_the_key() -> None:
     assert "s3cret-key" not in text
     with pytest.raises(InvalidInput, match="pipelines is not installed"):
         parse({"kubeflow_object_store": GIVEN, "kubeflow_profile": "training"})
-    given = parse({"kubeflow_profile": "full", "kubeflow_object_store": GIVEN}).object_store
+    given = parse({"kubeflow_profile": "full", "kubeflow_object_store": GIVEN})
     with pytest.raises(InvalidInput, match="have no Secret"):
-        with_object_store(PIPELINES, [{"kind": "Service", "metadata": {"name": "other"}}], given)
+        for_environment(PIPELINES, [{"kind": "Service", "metadata": {"name": "other"}}], given)
 
 
 @pytest.mark.parametrize("claim", ["minio-pvc", "seaweedfs-pvc"])

@@ -12,8 +12,8 @@ import pytest
 from kubeflow_volcano.apply.graph import WORKLOAD_KINDS
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.progress import silent
+from kubeflow_volcano.rollout.patches.environment import for_environment
 from kubeflow_volcano.rollout.patches.own import with_own_patches
-from kubeflow_volcano.rollout.patches.pods.placement import with_placement
 from kubeflow_volcano.rollout.patches.pods.templates import pod_spec
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from tests.unit.releases import Upstream, by_ref
@@ -31,7 +31,7 @@ def settings(**variables: Any) -> Settings:
 
 
 def placed(obj: Object, chosen: Settings, component: str = "katib") -> dict[str, Any]:
-    (after,) = with_placement(component, [obj], chosen.placement)
+    (after,) = for_environment(component, [obj], chosen)
     spec = pod_spec(after)
     assert spec is not None
     return {key: spec.get(key) for key in TERMS}
@@ -64,18 +64,13 @@ def test_a_daemonset_is_restricted_by_its_own_component_only(workload: Workload)
     assert found == {"nodeSelector": {"a": "b"}, "tolerations": None, "priorityClassName": "low"}
 
 
-def test_without_terms_nothing_is_copied(workload: Workload) -> None:
-    objects = (workload(),)
-    assert with_placement("katib", objects, parse({}).placement) is objects
-
-
 def test_a_patch_of_the_inventory_comes_last(workload: Workload, kustomize: Path) -> None:
     patch = {"spec": {"template": {"spec": {"priorityClassName": "mine"}}}}
     chosen = settings(
         kubeflow_patches={"katib": [{"target": {"kind": "Deployment", "name": "a"}, "patch": patch}]},
         kustomize_binary=str(kustomize),
     )
-    (after,) = with_own_patches("katib", with_placement("katib", [workload()], chosen.placement), chosen, silent)
+    (after,) = with_own_patches("katib", for_environment("katib", [workload()], chosen), chosen, silent)
     assert after["spec"]["template"]["spec"]["priorityClassName"] == "mine"
     assert after["spec"]["template"]["spec"]["tolerations"] == [TOLERATION]
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object
-from kubeflow_volcano.rollout.patches.pods.proxy import exceptions, with_proxy
+from kubeflow_volcano.rollout.patches.environment import for_environment
+from kubeflow_volcano.rollout.patches.pods.proxy import exceptions
 from kubeflow_volcano.rollout.settings.settings import parse
 from tests.unit.releases import Upstream, by_ref
 
@@ -43,7 +44,7 @@ def test_a_container_that_reaches_outwards_has_both_spellings_beside_its_own_var
     pods = [{"name": "dex", "image": "dex:1", "env": own}, {"name": "sidecar", "image": "s:1"}]
     before = workload(name="dex", namespace="auth", containers=pods)
     untouched = copy.deepcopy(before)
-    (after,) = with_proxy("dex", [before], parse({"kubeflow_proxy": PROXY}).proxy, [])
+    (after,) = for_environment("dex", [before], parse({"kubeflow_proxy": PROXY}))
     assert before == untouched
     first, second = after["spec"]["template"]["spec"]["containers"]
     assert second == pods[1]
@@ -52,11 +53,6 @@ def test_a_container_that_reaches_outwards_has_both_spellings_beside_its_own_var
     assert env.keys() == {"LEVEL"} | UPPER | LOWER
     assert env["https_proxy"] == env["HTTPS_PROXY"] == "http://proxy.lan:3128"
     assert env["NO_PROXY"] == env["no_proxy"] != "old"
-
-
-def test_without_a_proxy_nothing_changes(workload: Workload) -> None:
-    objects = (workload(name="dex", namespace="auth"),)
-    assert with_proxy("dex", objects, parse({}).proxy, []) is objects
 
 
 def test_what_is_inside_of_the_cluster_is_excepted_and_addresses_within_a_network_are_left_out() -> None:

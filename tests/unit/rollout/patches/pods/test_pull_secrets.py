@@ -14,8 +14,8 @@ import yaml
 from kubeflow_volcano.apply.graph import WORKLOAD_KINDS, graph
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import silent
+from kubeflow_volcano.rollout.patches.environment import for_environment
 from kubeflow_volcano.rollout.patches.own import with_own_patches
-from kubeflow_volcano.rollout.patches.pods.pull_secrets import with_pull_secrets
 from kubeflow_volcano.rollout.patches.pods.templates import HELPER_POD, pod_spec
 from kubeflow_volcano.rollout.settings.settings import parse
 from tests.unit.releases import Upstream, by_ref
@@ -41,7 +41,7 @@ SECRET: Object = {
 def test_the_pods_of_each_kind_of_workload_name_the_secret_beside_others(kind: str, workload: Workload) -> None:
     before = workload(kind, imagePullSecrets=[{"name": "others"}])
     untouched = copy.deepcopy(before)
-    secret, after = with_pull_secrets("katib", (before,), SETTINGS.credentials)
+    secret, after = for_environment("katib", [before], SETTINGS)
     assert before == untouched
     spec = pod_spec(after)
     assert spec is not None
@@ -51,9 +51,7 @@ def test_the_pods_of_each_kind_of_workload_name_the_secret_beside_others(kind: s
 
 def test_each_namespace_with_pods_has_the_secret_and_others_have_none(workload: Workload) -> None:
     account: Object = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "s", "namespace": "quiet"}}
-    found = with_pull_secrets(
-        "istio", (account, workload(namespace="x"), workload(name="b"), workload()), SETTINGS.credentials
-    )
+    found = for_environment("istio", [account, workload(namespace="x"), workload(name="b"), workload()], SETTINGS)
     assert [str(Ref.of(obj)) for obj in found] == [
         "ServiceAccount quiet/s",
         "Secret x/istio-registries",
@@ -62,12 +60,6 @@ def test_each_namespace_with_pods_has_the_secret_and_others_have_none(workload: 
         "Deployment kubeflow/b",
         "Deployment kubeflow/a",
     ]
-
-
-def test_without_logins_nothing_is_copied(workload: Workload) -> None:
-    objects = (workload(),)
-    assert with_pull_secrets("katib", objects, ()) == objects
-    assert with_pull_secrets("katib", objects, ())[0] is objects[0]
 
 
 def test_a_patch_of_the_inventory_comes_last(workload: Workload, kustomize: Path) -> None:
@@ -80,9 +72,7 @@ def test_a_patch_of_the_inventory_comes_last(workload: Workload, kustomize: Path
         "kustomize_binary": str(kustomize),
     }
     settings = parse(variables)
-    _, after = with_own_patches(
-        "katib", with_pull_secrets("katib", (workload(),), settings.credentials), settings, silent
-    )
+    _, after = with_own_patches("katib", for_environment("katib", [workload()], settings), settings, silent)
     assert not after["spec"]["template"]["spec"].get("imagePullSecrets")
 
 
@@ -120,7 +110,7 @@ def test_the_helper_of_local_path_signs_in_and_secrets_come_before_pods(upstream
 
 
 def test_the_secret_is_what_the_kubelet_reads(workload: Workload) -> None:
-    secret, _ = with_pull_secrets("katib", (workload(),), SETTINGS.credentials)
+    secret, _ = for_environment("katib", [workload()], SETTINGS)
     text = base64.b64decode(secret["data"][".dockerconfigjson"])
     auth = base64.b64encode(b"robot:hunter2").decode()
     assert json.loads(text)["auths"]["own.lan:5000"] == {"username": "robot", "password": "hunter2", "auth": auth}

@@ -12,8 +12,9 @@ from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.images.rename.rewrite import find
+from kubeflow_volcano.rollout.patches.environment import for_environment
 from kubeflow_volcano.rollout.patches.own import with_own_patches
-from kubeflow_volcano.rollout.patches.pods.tag_resolution import skipped_registries, with_skipped_registries
+from kubeflow_volcano.rollout.patches.pods.tag_resolution import skipped_registries
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from tests.unit.releases import Upstream, by_ref
 
@@ -79,7 +80,7 @@ def configuration(**data: str) -> Object:
 def test_what_is_skipped_already_stays_once() -> None:
     before = configuration(registriesSkippingTagResolving="old.lan, registry.lan:5000")
     untouched = copy.deepcopy(before)
-    (after,) = with_skipped_registries([before], skipped(parse(OWN)))
+    (after,) = for_environment("knative-serving", [before], parse(OWN))
     assert before == untouched
     assert after["data"] == before["data"] | {KEY: "old.lan,registry.lan:5000"}
 
@@ -95,7 +96,7 @@ def test_a_patch_of_the_inventory_comes_last(kustomize: Path) -> None:
             "kustomize_binary": str(kustomize),
         }
     )
-    changed = with_skipped_registries([configuration()], skipped(settings))
+    changed = for_environment("knative-serving", [configuration()], settings)
     (after,) = with_own_patches("knative-serving", changed, settings, silent)
     assert after["data"] == {KEY: "mine.lan"}
 
