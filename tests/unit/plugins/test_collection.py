@@ -19,6 +19,8 @@ from tests.places import ROOT
 TOP_LEVEL = {"CHANGELOG.md", "FILES.json", "LICENSE", "MANIFEST.json", "README.md", "docs", "galaxy.yml", "inventory"}
 TOP_LEVEL |= {"README.zh-CN.md", "SECURITY.md", "examples", "meta", "playbooks", "plugins", "roles"}
 
+pytestmark = pytest.mark.programs
+
 
 def run(
     program: str, *arguments: str | Path, cwd: Path, library: Path | None = None
@@ -99,7 +101,6 @@ def played(installed: Path, library: Path, tasks: list[dict[str, Any]], **play: 
     return done.stdout
 
 
-@pytest.mark.programs
 def test_the_archive_holds_what_ansible_uses_and_nothing_else(installed: Path) -> None:
     (archive,) = installed.glob("*.tar.gz")
     with tarfile.open(archive) as content:
@@ -108,7 +109,6 @@ def test_the_archive_holds_what_ansible_uses_and_nothing_else(installed: Path) -
     assert top >= {"README.md", "LICENSE", "README.zh-CN.md", "meta", "playbooks", "plugins", "roles"}
 
 
-@pytest.mark.programs
 def test_short_plugin_names_in_its_roles_and_playbooks_mean_its_own_plugins(installed: Path) -> None:
     (installed / "play.yml").write_text(
         "- hosts: localhost\n  gather_facts: false\n  roles: [kubeflow_volcano.platform.volcano]\n", "utf-8"
@@ -212,7 +212,6 @@ def test_the_library_beside_it_has_to_be_of_its_version(installed: Path, library
     assert "Do: install the wheel" in said
 
 
-@pytest.mark.programs
 def test_its_output_for_many_hosts_can_be_chosen(installed: Path) -> None:
     listed = run("ansible-doc", "-t", "callback", "kubeflow_volcano.platform.kfv_console", cwd=installed)
     assert listed.returncode == 0, listed.stdout
@@ -228,7 +227,6 @@ def test_its_output_for_many_hosts_can_be_chosen(installed: Path) -> None:
     assert "ok: 10 hosts" in done.stdout, done.stdout
 
 
-@pytest.mark.programs
 def test_ansible_doc_finds_the_plugins_by_their_full_names(installed: Path) -> None:
     done = run("ansible-doc", "-t", "module", "--list", "kubeflow_volcano.platform", cwd=installed)
     listed = {line.split()[0].rpartition(".")[2] for line in done.stdout.splitlines() if "platform.kfv_" in line}
