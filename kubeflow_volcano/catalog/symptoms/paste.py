@@ -26,6 +26,12 @@ _GUARDS: Mapping[str, re.Pattern[str]] = {
     }.items()
 }
 """Words without which a line was not seen in a place whose patterns are about nothing else, so that they say little."""
+_NOTICE = "NoticeOnly"
+_CALM = re.compile(
+    r"^I\d{4} |\blevel=(?:info|debug)\b|\"(?:level|severity)\": ?\"(?:info|debug)\"|\b(?:INFO|DEBUG)\b|^\[[ID] ",
+    re.IGNORECASE,
+)
+"""Marks of a line that its program does not call an error."""
 _WORD = re.compile(r"[a-z][a-z0-9]*(?:[-_.][a-z0-9]+)*", re.IGNORECASE)
 _STOP = frozenset(
     _WORD.findall(
@@ -65,20 +71,27 @@ class Shown:
 def shown_by(text: str) -> tuple[Shown, ...]:
     """The symptoms that lines of the text show, each once with its first line.
 
-    General ones count where no other is shown. Kinds of errors count where none is: the first ones of the table, each
-    with its last line, as programs name the cause last. Where no line shows anything, the text is looked at as a whole:
-    a terminal or a form may have wrapped it.
+    General ones count where no other is shown, and lines that are no errors to their program where no other line shows
+    anything. Kinds of errors count where no symptom is shown: the first ones of the table, each with its last line, as
+    programs name the cause last; a notice where there is nothing else. Where no line shows anything, the text is looked
+    at as a whole: a terminal or a form may have wrapped it.
     """
     lines = _lines(text)
     for units in (lines, [" ".join(lines)]):
-        if found := _first_of_each(units, _shown):
+        if found := _loud(_first_of_each(units, _shown)):
             special = tuple(item for item in found if not item.symptom.general)
             return (special or found)[:_MOST_SHOWN]
     order = {item.id: place for place, item in enumerate(symptoms())}
     for units in (lines[::-1], [" ".join(lines)]):
-        if found := _first_of_each(units, _kind):
+        if found := _loud(_first_of_each(units, _kind)):
+            found = tuple(item for item in found if item.symptom.reason != _NOTICE) or found
             return tuple(sorted(found, key=lambda item: order[item.symptom.id])[:_MOST_KINDS])
     return ()
+
+
+def _loud(found: tuple[Shown, ...]) -> tuple[Shown, ...]:
+    """Those whose line its program does not call a mere information; all of them where each is one."""
+    return tuple(item for item in found if not _CALM.search(item.line)) or found
 
 
 def _first_of_each(units: Iterable[str], look: Callable[[str], Shown | None]) -> tuple[Shown, ...]:

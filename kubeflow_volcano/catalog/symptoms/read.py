@@ -100,15 +100,20 @@ def recognise(message: str, seen: str) -> Symptom | None:
 
 
 def matches(message: str, seen: Collection[str]) -> Iterator[tuple[Symptom, re.Match[str]]]:
-    """The symptoms of these places of which a pattern is found in the message, in order, each with what was found."""
+    """The symptoms of these places of which a pattern is found in the message, in order, each with what names most."""
     half = _MOST_CHARACTERS // 2
     message = message.replace('\\"', '"')  # as logs quote a message within a field
     text = message if len(message) <= _MOST_CHARACTERS else f"{message[:half]} … {message[-half:]}"
     for item in symptoms():
         if not set(item.seen).isdisjoint(seen):
-            found = (pattern.search(text) for pattern in _compiled(item.patterns))
-            if first := next(filter(None, found), None):
-                yield item, first
+            found = [hit for pattern in _compiled(item.patterns) if (hit := pattern.search(text))]
+            if found:
+                yield item, max(found, key=_named)
+
+
+def _named(found: re.Match[str]) -> int:
+    """How much of the symptom's texts a pattern fills; of two that fill as much, the first counts."""
+    return sum(value is not None for value in found.groups())
 
 
 @cache

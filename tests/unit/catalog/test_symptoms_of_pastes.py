@@ -82,3 +82,43 @@ def test_kinds_of_errors_name_the_address(text: str, cause: str) -> None:
 def test_the_stronger_of_two_kinds_comes_first_wherever_it_is() -> None:
     text = "dial tcp 10.0.0.9:80: connect: connection refused\nthe caches timed out\n"
     assert ids(text) == ["any-refused", "any-wait-ended"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # What a program does not call an error counts where nothing else does.
+        (
+            'I0102 03:04:05.6 1 a.go:7] x.batch "a" not found\nE0102 03:04:05.6 1 a.go:8] permission denied',
+            "any-permission",
+        ),
+        ('time=x level=info msg="exited with code 3"', "any-exit-code"),
+        # A notice does not stand before an error.
+        ("client-side throttling\npermission denied", "any-permission"),
+    ],
+)
+def test_errors_count_before_what_a_program_only_tells(text: str, expected: str) -> None:
+    assert ids(text) == [expected]
+
+
+def test_the_pattern_counts_that_names_most() -> None:
+    text = "java.net.UnknownHostException: store.team-a.svc: Temporary failure in name resolution"
+    (shown,) = shown_by(text)
+    assert "store.team-a.svc" in shown.symptom.cause
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "insufficient authentication information provided",
+        "AdmissionGated",
+        "Failed to init TaintToleration plugin",
+        "Namespace a is not allowed to run v1 pipelines",
+        "Invalid state <Aborting> of Job <a/b>",
+        "Pod deleted, cleaning up cache",
+        "plugins.mlflow timeout must be > 0",
+        "Try to update podgroup for pod a",
+    ],
+)
+def test_messages_of_other_programs_are_not_taken_for_a_known_one(text: str) -> None:
+    assert shown_by(text) == ()
