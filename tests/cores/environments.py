@@ -6,19 +6,17 @@ has a directory of its own.
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from kubeflow_volcano.directories import cache_directory
+from tests.locked import install, made, virtual_environment
 from tests.places import ROOT
 
 LOCKS = ROOT / "requirements" / "ansible-core"
@@ -75,8 +73,10 @@ class Core:
         assert found, f"no Python {python}"
         lock = (LOCKS / f"{version}.txt").read_text("utf-8")
         rest = _without(re.findall(r"(?m)^([\w-]+)==", lock), (ROOT / "requirements/run.txt").read_text("utf-8"))
-        common = _made(f"python-{python}", rest, lambda place, file: _virtual_environment(found, place, file))
-        own = _made(f"core-{version}", lock, lambda place, file: _pip(*_ANY, "--target", str(place), "-r", str(file)))
+        common = _made(f"python-{python}", rest, lambda place, file: virtual_environment(found, place, file))
+        own = _made(
+            f"core-{version}", lock, lambda place, file: install(*_ANY, "--target", str(place), "-r", str(file))
+        )
         return cls(common / "bin" / "python", (own,))
 
     def run(
@@ -112,37 +112,4 @@ def _without(names: Sequence[str], lock: str) -> str:
 
 
 def _made(name: str, lock: str, make: Callable[[Path, Path], None]) -> Path:
-    """A directory of the cache that holds what the lock says; only one process makes it, whole or not at all."""
-    home = cache_directory() / "ansible-core"
-    place = home / f"{name}-{hashlib.sha256(lock.encode()).hexdigest()[:12]}"
-    done = place / ".complete"
-    with _alone(home / f".{name}.lock"):
-        if not done.exists():
-            for old in home.glob(f"{name}-*"):
-                shutil.rmtree(old)
-            place.mkdir()
-            file = place / "requirements.txt"
-            file.write_text(lock, "utf-8")
-            make(place, file)
-            done.touch()
-    return place
-
-
-@contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-def _virtual_environment(python: Path, place: Path, requirements: Path) -> None:
-    subprocess.run([python, "-m", "venv", "--without-pip", place], check=True)
-    _pip("-r", str(requirements), python=place / "bin" / "python")
-
-
-def _pip(*arguments: str, python: Path | None = None) -> None:
-    """Install what is locked, all of it named: nothing is resolved."""
-    program = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    into = ["--python", str(python)] if python else []
-    subprocess.run([*program, *into, "install", "--no-deps", "--require-hashes", *arguments], check=True)
+    return made(cache_directory() / "ansible-core", name, lock, make)

@@ -7,6 +7,7 @@ A run is one pod and one claim, made in the profile's namespace by the pod's own
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from kubeflow_volcano.cluster.api.client import Cluster
@@ -37,10 +38,10 @@ class InPod(StandIn):
         name = f"system:serviceaccount:{self.space}:default-editor"
         return bool(status.get("authenticated")) and status["user"]["username"] == name
 
-    def _run(self, body: bytes) -> Any:
+    def _run(self, body: Mapping[str, Any]) -> Any:
         answer = super()._run(body)
-        given = self.run["pipeline_spec"]["parameters"] if self.version == "v1beta1" else []
-        parameters = {item["name"]: item["value"] for item in given} or self.run["runtime_config"]["parameters"]
+        given = [] if self.later else body["pipeline_spec"]["parameters"]
+        parameters = {item["name"]: item["value"] for item in given} or body["runtime_config"]["parameters"]
         claim = f"run-r{parameters['suffix']}"
         requests = {"requests": {"storage": "1Mi"}}
         spec = {
@@ -70,12 +71,17 @@ class InPod(StandIn):
         self.states = [PHASES.get((pod or {"status": {}})["status"].get("phase", ""), "PENDING")]
         return super()._state()
 
-    def _delete(self, rest: str) -> tuple[int, Any]:
-        if rest == "runs/r" and (pod := self.cluster.get(self.pod)):
+    def _delete(self, path: str) -> tuple[int, Any]:
+        if path == "runs/r" and (pod := self.cluster.get(self.pod)):
             self.cluster.delete(self.pod, uid=pod["metadata"]["uid"])
-        elif rest.startswith("experiments/"):
+        return super()._delete(path)
+
+    def answer(self, method: str, url: str, token: str, kind: str, body: bytes) -> tuple[int, Any]:
+        """As in tests; what was asked for is in the pod's log once the experiment is gone, which is last."""
+        found = super().answer(method, url, token, kind, body)
+        if self.requests[-1] == "DELETE experiments/e":
             self.print_requests()
-        return super()._delete(rest)
+        return found
 
     def print_requests(self) -> None:
         """Into the pod's log, which the test reads."""

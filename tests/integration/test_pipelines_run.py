@@ -142,11 +142,14 @@ def test_a_pipeline_is_uploaded_run_followed_and_removed(
     until(lambda: not remains(cluster), 60)
     until(lambda: {obj["metadata"]["name"] for obj in cluster.list("v1", "PersistentVolume").items} <= volumes, 60)
     asked = cluster.logs(SERVER.namespace, SERVER.name).splitlines()
-    made = [line.partition("?")[0] for line in asked if line.startswith("POST ")]
-    assert made == ["POST experiments", "POST pipelines/upload", "POST runs"]
-    gone = ["DELETE runs/r", *(["DELETE pipelines/p/versions/v"] if version == "v2beta1" else [])]
+    assert [line for line in asked if line.startswith("POST ")] == [
+        "POST experiments",
+        "POST pipelines/upload",
+        "POST runs",
+    ]
     assert [line for line in asked if line.startswith("DELETE ")] == [
-        *gone,
+        "DELETE runs/r",
+        f"DELETE {'pipelines/p/versions' if version == 'v2beta1' else 'pipeline_versions'}/v",
         "DELETE pipelines/p",
         "DELETE experiments/e",
     ]

@@ -147,8 +147,8 @@ def pipeline_run(facts: Facts) -> Outcome:
 
     The pipeline train_and_predict of `examples` is uploaded as the account default-editor of a profile, so name the
     namespace of one with --probe-namespace. Its run has 600 s; then run, pipeline, experiment and claim are removed.
-    What Pipelines itself never removes stays: its records in ML Metadata, and files in the object store. The API is
-    known from its published description; no test of this project has met a real one.
+    What Pipelines itself never removes stays: its records in ML Metadata, and files in the object store. The requests
+    are those of kfp, the official client: tests compare them. No test of this project has met a real API server.
     """
     return _verdict(facts, PIPELINE_RUN, "pipelines")
 

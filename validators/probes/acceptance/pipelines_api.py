@@ -1,8 +1,9 @@
 """The API of Pipelines, by its published description (kubeflow/pipelines, backend/api/*/swagger).
 
 Two versions: v1beta1 takes pipelines as Workflows of Argo, v2beta1 those of Pipelines 2. It is HTTP and not kfp: kfp 1
-speaks the first version only and kfp 2 the second, and kfp 2.3 has kubernetes below 27, protobuf below 4 and urllib3
-below 2 among its dependencies, where this project needs later ones.
+speaks the first version only and kfp 2 the second, and neither can be installed beside this project. kfp 2.17.3 wants
+kubernetes below 31, where this project needs 37; kfp 1.8.22 wants kubernetes below 26, pydantic below 2, protobuf below
+4 and urllib3 below 2. A test compares the requests with theirs (tests/unit/validators/probes/acceptance/test_kfp.py).
 """
 
 from __future__ import annotations
@@ -93,7 +94,9 @@ class PipelinesApi:
         self.ask("DELETE", f"runs/{quote(run)}")
 
     def remove_pipeline(self, pipeline: str) -> None:
-        """Delete a pipeline with its version."""
+        """Delete a pipeline with its version; that first: a pipeline that has one stays."""
+        if version := self._version(pipeline):
+            self.ask("DELETE", self._path(pipeline, version))
         self.ask("DELETE", f"pipelines/{quote(pipeline)}")
 
     def remove_experiment(self, experiment: str) -> None:
@@ -102,6 +105,14 @@ class PipelinesApi:
 
     def _own(self, kind: str) -> str:
         """The key of an object's own ID."""
+        raise NotImplementedError
+
+    def _version(self, pipeline: str) -> str:
+        """The only version of a pipeline; empty where it is gone."""
+        raise NotImplementedError
+
+    def _path(self, pipeline: str, version: str) -> str:
+        """Where a version of a pipeline is."""
         raise NotImplementedError
 
     def ask(
@@ -167,10 +178,9 @@ class OfWorkflows(PipelinesApi):
 
     def run(self, name: str, experiment: str, pipeline: str, parameters: Mapping[str, str]) -> str:
         """As described above."""
-        version = _text(self.ask("GET", f"pipelines/{quote(pipeline)}").get("default_version"), "id")
         references = [
             {"key": {"type": "EXPERIMENT", "id": experiment}, "relationship": "OWNER"},
-            {"key": {"type": "PIPELINE_VERSION", "id": version}, "relationship": "CREATOR"},
+            {"key": {"type": "PIPELINE_VERSION", "id": self._version(pipeline)}, "relationship": "CREATOR"},
         ]
         given = [{"name": key, "value": value} for key, value in parameters.items()]
         body = {"name": name, "pipeline_spec": {"parameters": given}, "resource_references": references}
@@ -184,6 +194,14 @@ class OfWorkflows(PipelinesApi):
     def _own(self, kind: str) -> str:  # noqa: ARG002  all are called so
         return "id"
 
+    def _version(self, pipeline: str) -> str:
+        of_pipeline = {"resource_key.type": "PIPELINE", "resource_key.id": pipeline}
+        versions = self.ask("GET", "pipeline_versions", query=of_pipeline).get("versions") or ()
+        return next((_text(item, "id") for item in versions), "")
+
+    def _path(self, pipeline: str, version: str) -> str:  # noqa: ARG002  as above
+        return f"pipeline_versions/{quote(version)}"
+
 
 class OfPipelines2(PipelinesApi):
     """v2beta1, with pipelines of Pipelines 2."""
@@ -195,7 +213,7 @@ class OfPipelines2(PipelinesApi):
         return _text(self.ask("POST", "experiments", {"display_name": name, "namespace": namespace}), "experiment_id")
 
     def run(self, name: str, experiment: str, pipeline: str, parameters: Mapping[str, str]) -> str:
-        """As described above; without a version it is the latest, which is the only one."""
+        """As described above."""
         body = {
             "display_name": name,
             "experiment_id": experiment,
@@ -210,16 +228,12 @@ class OfPipelines2(PipelinesApi):
         error = found.get("error") or {}
         return Progress(f"{found.get('state') or ''}".upper(), f"{error.get('message') or ''}")
 
-    def remove_pipeline(self, pipeline: str) -> None:
-        """Delete the version first: a pipeline that has one stays."""
-        if version := self._version(pipeline):
-            self.ask("DELETE", f"pipelines/{quote(pipeline)}/versions/{quote(version)}")
-        super().remove_pipeline(pipeline)
-
     def _version(self, pipeline: str) -> str:
-        """The only version of a pipeline; empty where it is gone."""
         versions = self.ask("GET", f"pipelines/{quote(pipeline)}/versions").get("pipeline_versions") or ()
         return next((_text(item, "pipeline_version_id") for item in versions), "")
+
+    def _path(self, pipeline: str, version: str) -> str:
+        return f"pipelines/{quote(pipeline)}/versions/{quote(version)}"
 
     def _own(self, kind: str) -> str:
         return f"{kind}_id"

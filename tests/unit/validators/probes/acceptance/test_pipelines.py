@@ -154,17 +154,18 @@ def test_it_is_uploaded_run_and_removed(version: str, release: str, monkeypatch:
     (asked,) = stage.cluster.asked
     assert asked[0] == f"POST /api/v1/namespaces/{SPACE}/serviceaccounts/default-editor/token"
     assert asked[1]["audiences"] == ["pipelines.kubeflow.org"]
-    assert f"m.example.com/{image}" in str(server.documents)
-    assert ("argostub/createpvc" in str(server.documents)) is (version == "v2beta1")
+    documents = str(server.sent("POST pipelines/upload"))
+    assert f"m.example.com/{image}" in documents
+    assert ("argostub/createpvc" in documents) is (version == "v2beta1")
     assert {"Pod train-1", f"PersistentVolumeClaim {CLAIM}", "Workflow train-and-predict-1"} == stage.adopted
-    given = server.run
+    given, experiment = server.sent("POST runs"), server.sent("POST experiments")
     if version == "v1beta1":
-        assert server.experiment["resource_references"][0]["key"] == {"type": "NAMESPACE", "id": SPACE}
+        assert experiment["resource_references"][0]["key"] == {"type": "NAMESPACE", "id": SPACE}
         parameters = {item["name"]: item["value"] for item in given["pipeline_spec"]["parameters"]}
         keys = [item["key"] for item in given["resource_references"]]
         assert keys == [{"type": "EXPERIMENT", "id": "e"}, {"type": "PIPELINE_VERSION", "id": "v"}]
     else:
-        assert server.experiment["namespace"] == SPACE
+        assert experiment["namespace"] == SPACE
         parameters = given["runtime_config"]["parameters"]
         assert given["pipeline_version_reference"] == {"pipeline_id": "p", "pipeline_version_id": "v"}
     assert parameters == {"storage_class": "fast", "suffix": "-kfv-0a1b2c3d-pipeline"}
