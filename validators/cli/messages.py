@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
-from kubeflow_volcano.catalog.symptoms.paste import Shown, alike, shown_by
+from kubeflow_volcano.catalog.symptoms.paste import Shown, alike, shown_by, unexplained
 from kubeflow_volcano.catalog.symptoms.read import Symptom
 from kubeflow_volcano.problems import Exit, InvalidInput
 from kubeflow_volcano.validators.core.safe import text as safe_text
@@ -33,12 +33,17 @@ def explain_message(parsed: argparse.Namespace, words: Sequence[str]) -> tuple[s
     with speaking(parsed.language):
         if shown:
             lines = [line for number, item in enumerate(shown, 1) for line in _entry(number, item)]
-            return "\n".join([*_how_sure(shown[0]), *lines]) + "\n", Exit.OK
+            return "\n".join([*_how_sure(given, shown), *lines]) + "\n", Exit.OK
         return "\n".join(_unknown(given)) + "\n", Exit.INCOMPLETE
 
 
-def _how_sure(first: Shown) -> Iterator[str]:
-    if first.is_kind:
+def _how_sure(given: str, shown: Sequence[Shown]) -> Iterator[str]:
+    if all(item.symptom.consequence for item in shown):
+        yield wrapped(say("The cause is not known here; what follows only says what came of it."))
+        if line := unexplained(given, shown):
+            yield from _labelled(say("Cause?"), _shortened(line))
+        yield ""
+    elif shown[0].is_kind:
         yield wrapped(
             say("No message of the table is in this text; what follows is what such an error means in any program.")
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from kubeflow_volcano.catalog.symptoms.read import Symptom, recognise, symptoms
 
@@ -26,10 +27,10 @@ _LAST_WORD = re.compile(
     r"^[\w.]*(?:Error|Exception)(?:: |$)|^fatal error: "
 )
 _TROUBLE = re.compile(
-    r"error|fail|fatal|panic|denied|refused|unable|cannot|can't|could ?n[o']t|invalid|no such|not (?:found|permitted|"
-    r"supported|exist|running|allowed|enough)|exception|must |kill|abort|corrupt|time[sd]? ?out|duplicate|exceed|"
-    r"missing|unsupported|unknown|exec format|no space|too many|unexpected|already|forbidden|unauthorized|warn|expired|"
-    r"mismatch|crash",
+    r"error|fail|fatal|panic|denied|refused|unable|cannot|can't|could ?n[o']t|invalid|illegal|no such|exception|must |"
+    r"not (?:found|permitted|supported|exist|running|allowed|enough)|kill|abort|corrupt|time[sd]? ?out|duplicate|"
+    r"exceed|missing|unsupported|unknown|exec format|no space|too many|unexpected|already|forbidden|unauthorized|warn|"
+    r"expired|mismatch|crash",
     re.IGNORECASE,
 )
 
@@ -45,15 +46,13 @@ def last_words(log: str) -> tuple[str, Symptom | None]:
         return line, symptom
     lines = [line for line in map(str.strip, log.splitlines()) if line]
     plain = [line for line in lines if not _FRAME.match(line)]
-    for chosen in (
-        [line for line in plain if _LAST_WORD.search(line)],
-        [line for line in plain if _TROUBLE.search(line)],
-        plain,
-        lines,
-    ):
-        if chosen:
-            return chosen[-1][:_MOST_CHARACTERS], None
-    return "", None
+    return (telling(plain) or next(reversed(plain or lines), ""))[:_MOST_CHARACTERS], None
+
+
+def telling(lines: Sequence[str]) -> str:
+    """The last line of a program that gives up, else the last one about trouble; empty where none is."""
+    last = [line for line in lines if _LAST_WORD.search(line)] or [line for line in lines if _TROUBLE.search(line)]
+    return last[-1] if last else ""
 
 
 def _found(log: str) -> tuple[Symptom, str] | None:

@@ -5,24 +5,26 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
 from kubeflow_volcano.catalog.parts import Part, foreign_webhook, parts_named
+from kubeflow_volcano.catalog.symptoms.logs import telling
 from kubeflow_volcano.catalog.symptoms.read import ANYWHERE, PLACES, Symptom, matches, symptoms
 
 _MOST_LINES, _MOST_SHOWN, _MOST_ALIKE, _MOST_KINDS = 200, 5, 3, 2
-_LEAST_ALIKE, _LEAST_SHARED = 0.45, 2
+_LEAST_ALIKE, _LEAST_SHARED, _LEAST_WORDS = 0.45, 2, 4
 _GUARDS: Mapping[str, re.Pattern[str]] = {
     place: re.compile(words, re.IGNORECASE)
     for place, words in {
-        "pull": r"\bpull|\bimage|registry|\bmanifest (?:unknown|for)|reading manifest|docker\.io"
+        "pull": r"\bpull|ErrImage|ImagePull|\bimages? \"?[\w.-]+[./:@]|\bresolve (?:reference|image)"
+        r"|\bmanifest (?:unknown|for)|reading manifest|docker\.io|access to the resource"
         r"|/v2/(?:\W|$|\S*(?:manifests|blobs))",
         "sandbox": r"sandbox|\bcni\b|network plugin|plugin type=|networkplugin|\bnetwork\b",
         "create": r"container|oci runtime|\brunc\b|\bruntime\b|exec format|secret|configmap|nvidia",
         "scheduler": r"nodes? (?:are|is) (?:un)?available|node\(s\)|schedul|\bgang\b|\bqueue\b|pod ?group|\bnodes?\b",
-        "ssh": r"\bssh\b|unreachable!|host key|sudo|password|\bpython\b|remote|publickey|user|session|socket|port 22",
+        "ssh": r"\bssh|unreachable!|host key|\bsudo\b|password|interpreter|publickey|kex_|shared connection|port 22\b",
     }.items()
 }
 """Words without which a line was not seen in a place whose patterns are about nothing else, so that they say little."""
@@ -32,6 +34,8 @@ _CALM = re.compile(
     re.IGNORECASE,
 )
 """Marks of a line that its program does not call an error."""
+_OF_PATTERN = re.compile(r"\\(.)|\[\^?(?:\\.|[^\]\\])*\]|\(\?p<\w+>|\{[\d,]+\}|[()|?*+.^$:]")
+"""What is no word in a pattern; the first group is a character that stands for itself, or a class of them."""
 _WORD = re.compile(r"[a-z][a-z0-9]*(?:[-_.][a-z0-9]+)*", re.IGNORECASE)
 _STOP = frozenset(
     _WORD.findall(
@@ -46,11 +50,12 @@ _STOP = frozenset(
 class Shown:
     """A symptom with what the line names in its texts, and the line that shows it.
 
-    `is_kind`: it is only the kind of the error, which means this in any program.
+    `is_kind`: it is only the kind of the error, which means this in any program. `said` is what of the line shows it.
     """
 
     symptom: Symptom
     line: str
+    said: str
 
     @property
     def is_kind(self) -> bool:
@@ -73,20 +78,39 @@ def shown_by(text: str) -> tuple[Shown, ...]:
 
     General ones count where no other is shown, and lines that are no errors to their program where no other line shows
     anything. Kinds of errors count where no symptom is shown: the first ones of the table, each with its last line, as
-    programs name the cause last; a notice where there is nothing else. Where no line shows anything, the text is looked
-    at as a whole: a terminal or a form may have wrapped it.
+    programs name the cause last. What only followed from a cause counts after these, a notice where there is nothing
+    else. Where no line shows anything, the text is looked at as a whole: a terminal or a form may have wrapped it.
     """
     lines = _lines(text)
-    for units in (lines, [" ".join(lines)]):
-        if found := _loud(_first_of_each(units, _shown)):
-            special = tuple(item for item in found if not item.symptom.general)
-            return (special or found)[:_MOST_SHOWN]
+    whole = [" ".join(lines)]
+    found = _loud(_first_of_each(lines, _shown) or _first_of_each(whole, _shown))
+    if causes := tuple(item for item in found if not item.symptom.consequence):
+        special = tuple(item for item in causes if not item.symptom.general)
+        return (special or causes)[:_MOST_SHOWN]
     order = {item.id: place for place, item in enumerate(symptoms())}
-    for units in (lines[::-1], [" ".join(lines)]):
-        if found := _loud(_first_of_each(units, _kind)):
-            found = tuple(item for item in found if item.symptom.reason != _NOTICE) or found
-            return tuple(sorted(found, key=lambda item: order[item.symptom.id])[:_MOST_KINDS])
-    return ()
+    explained = {item.line for item in found}
+    others = [line for line in reversed(lines) if line not in explained]
+    kinds = _loud(_first_of_each(others, _kind) or (() if found else _first_of_each(whole, _kind)))
+    kinds = tuple(sorted(kinds, key=lambda item: order[item.symptom.id]))
+    errors = tuple(item for item in kinds if item.symptom.reason != _NOTICE)
+    causes = tuple(item for item in errors if not item.symptom.consequence)
+    return causes[:_MOST_KINDS] or found[:_MOST_SHOWN] or (errors or kinds)[:_MOST_KINDS]
+
+
+def unexplained(text: str, shown: Collection[Shown]) -> str:
+    """The line that says most of the cause, where all that is shown only followed from it; empty where none does."""
+    if not all(item.symptom.consequence for item in shown):
+        return ""
+    lines = _lines(text)
+    said = {line: _without(line, shown) for line in lines}
+    return telling([line for line in lines if telling([said[line]]) and len(_WORD.findall(said[line])) >= _LEAST_WORDS])
+
+
+def _without(line: str, shown: Iterable[Shown]) -> str:
+    """What of a line is not said by what is shown: all but the kind of an error, or nothing of its line."""
+    for item in shown:
+        line = line.replace(item.said, " ") if item.is_kind else line.replace(item.line, "")
+    return line
 
 
 def _loud(found: tuple[Shown, ...]) -> tuple[Shown, ...]:
@@ -104,7 +128,7 @@ def _first_of_each(units: Iterable[str], look: Callable[[str], Shown | None]) ->
 def _kind(line: str) -> Shown | None:
     """The kind of error of a line of which no message is known."""
     found = next(matches(line, [ANYWHERE]), None)
-    return Shown(found[0].of(found[1]), line) if found else None
+    return Shown(found[0].of(found[1]), line, found[1][0]) if found else None
 
 
 def alike(text: str) -> tuple[Symptom, ...]:
@@ -134,8 +158,21 @@ def _shown(line: str) -> Shown | None:
     places = [place for place in PLACES if place not in _GUARDS or _GUARDS[place].search(line)]
     found = list(matches(line, places))
     firsts = [next((pair for pair in found if place in pair[0].seen), None) for place in places]
-    best = max(filter(None, firsts), key=lambda pair: (not pair[0].general, len(pair[1][0])), default=None)
-    return Shown(best[0].of(best[1]), line) if best else None
+    best = max(filter(None, firsts), key=lambda pair: (not pair[0].general, _spoken(pair[1])), default=None)
+    return Shown(best[0].of(best[1]), line, best[1][0]) if best else None
+
+
+def _spoken(found: re.Match[str]) -> int:
+    """How much of what was found the pattern itself names: what stands for any text says nothing."""
+    said = found[0].lower()
+    return sum(len(word) for word in _named(found.re.pattern) if word in said)
+
+
+@cache
+def _named(pattern: str) -> frozenset[str]:
+    """The words of a pattern, without what stands for any text."""
+    plain = _OF_PATTERN.sub(lambda part: part[1] if part[1] and not part[1].isalnum() else " ", pattern.lower())
+    return frozenset(word for word in plain.split() if len(word) > 1)
 
 
 @cache

@@ -33,7 +33,7 @@ class Symptom:
     value of Meaning (catalog/images/limits.py), empty where the message says nothing about further requests; `needed`
     is what problems say instead; `releases` are those of Kubeflow that it belongs to, none where it is not theirs;
     `example` is one such message, `source` the program that said it to a test, empty where it is from documents.
-    A `general` one yields to all others.
+    A `general` one yields to all others; a `consequence` only says that something ended or waits, and not why.
     """
 
     id: str
@@ -51,6 +51,7 @@ class Symptom:
     answer: str = ""
     source: str = ""
     general: bool = False
+    consequence: bool = False
 
     @property
     def looks(self) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -21,7 +21,18 @@ LOOKING = (
     *("df ", "free ", "cat ", "ls ", "stat ", "tail", "grep ", "uname ", "getconf ", "sysctl -n ", "lsmod", "nft list"),
     *("getenforce", "ausearch ", "restorecon -nv ", "timedatectl", "chronyc tracking", "chage -l", "swapon --show"),
     *("firewall-cmd --list", "firewall-cmd --state", "iptables -V", "hostname", "etcdctl endpoint status"),
-    *("etcdctl alarm list", "showmount -e ", "openssl s_client ", "ip ", "nvidia-smi", "npu-smi info", "ss "),
+    *(
+        "etcdctl alarm list",
+        "etcdctl member list",
+        "lsblk",
+        "showmount -e ",
+        "openssl s_client ",
+        "openssl x509 -noout ",
+        "ip ",
+        "nvidia-smi",
+        "npu-smi info",
+        "ss ",
+    ),
     *("conntrack -S", "ps ", "findmnt", "date", "curl -sI ", "ctr plugins ls", "docker version", "runc --version"),
 )
 """What a command of a symptom may begin with: nothing of it changes anything."""

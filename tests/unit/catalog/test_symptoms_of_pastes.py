@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubeflow_volcano.catalog.symptoms.paste import alike, shown_by
+from kubeflow_volcano.catalog.symptoms.paste import alike, shown_by, unexplained
 from kubeflow_volcano.catalog.symptoms.read import symptoms
 
 DESCRIBED = """\
@@ -80,8 +80,39 @@ def test_kinds_of_errors_name_the_address(text: str, cause: str) -> None:
 
 
 def test_the_stronger_of_two_kinds_comes_first_wherever_it_is() -> None:
-    text = "dial tcp 10.0.0.9:80: connect: connection refused\nthe caches timed out\n"
-    assert ids(text) == ["any-refused", "any-wait-ended"]
+    text = "dial tcp 10.0.0.9:80: connect: connection refused\nlost connection to the broker\n"
+    assert ids(text) == ["any-refused", "any-connection"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "line"),
+    [
+        # What only says that something ended yields to the kind of an error in another line, and not to one in its own.
+        ("Back-off restarting failed container\nopen /a: permission denied", ["permission-denied"], ""),
+        ("Back-off restarting failed container\nmethod not implemented", ["any-unsupported"], ""),
+        (
+            "Unable to attach or mount volumes: unmounted volumes=[a], : timed out waiting for the condition",
+            ["mount-timeout"],
+            "",
+        ),
+        # Where nothing else is known, the line that says more is named, also where it says what came of it as well.
+        (
+            "Back-off restarting failed container\nthe gate is shut: cannot pass it",
+            ["back-off"],
+            "the gate is shut: cannot pass it",
+        ),
+        (
+            "the gate is shut: cannot pass it: exit status 3",
+            ["any-exit-code"],
+            "the gate is shut: cannot pass it: exit status 3",
+        ),
+        ("command terminated with exit code 3", ["any-exit-code"], ""),
+    ],
+)
+def test_what_only_followed_from_a_cause_is_not_taken_for_it(text: str, expected: list[str], line: str) -> None:
+    shown = shown_by(text)
+    assert [item.symptom.id for item in shown] == expected
+    assert unexplained(text, shown) == line
 
 
 @pytest.mark.parametrize(
@@ -122,3 +153,24 @@ def test_the_pattern_counts_that_names_most() -> None:
 )
 def test_messages_of_other_programs_are_not_taken_for_a_known_one(text: str) -> None:
     assert shown_by(text) == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # Names that have the word registry, image, user or session in them say nothing of images or of SSH.
+        "model-registry: dial tcp 10.0.0.9:3306: connect: connection refused",
+        "the image has no shell: /bin/sh not found",
+        "dbus: connection closed by user",
+        "StreamAggregatedResources gRPC config stream closed: 13",
+    ],
+)
+def test_a_word_of_a_place_is_no_message_of_that_place(text: str) -> None:
+    assert all(item.is_kind for item in shown_by(text))
+
+
+def test_what_a_pattern_names_counts_and_not_what_it_takes_along() -> None:
+    line = (
+        'level=fatal msg="no runtime: rpc error: code = Unimplemented desc = unknown service runtime.v1.RuntimeService"'
+    )
+    assert ids(line) == ["runtime-without-cri"]
