@@ -50,6 +50,8 @@ class Plane:
     crowded: bool = False
     simulated: bool = False
     arguments: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    store: str = field(default="", init=False)
+    """The address of etcd, while it runs."""
     _running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     @property
@@ -114,6 +116,7 @@ class Plane:
         for user in ("admin", "controller-manager", "scheduler", "kwok"):
             text = pki.kubeconfig(keys, user, server=f"https://127.0.0.1:{api}", cluster="bench")
             (self.directory / f"{user}.kubeconfig").write_text(text)
+        self.store = f"http://127.0.0.1:{etcd}"
         self._run("etcd", daemons.etcd(self.directory, etcd, peer))
         self._run_webhooks()
         environment = {"SSL_CERT_FILE": str(self.directory / "webhooks.crt")}

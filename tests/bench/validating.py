@@ -70,7 +70,7 @@ def _install(release: Release, archives: Path, plane: Plane, crowd: Crowd) -> No
         cluster.apply(obj, manager="bench")
     while "PodGroup" not in cluster.kinds("scheduling.volcano.sh/v1beta1"):
         time.sleep(0.2)
-    crowd.fill(cluster)
+    crowd.fill(cluster, plane.store)
     for obj in volcano:
         if obj not in definitions:
             cluster.apply(obj, manager="bench")

@@ -23,7 +23,8 @@ from kubeflow_volcano.validators.subjects.pods import Window, waits_for_gang
 
 _TICK = 0.5
 _STRETCH = 1.0
-_FIRST_LIST_SECONDS = 60.0
+_SILENT_SECONDS = 60.0
+"""No page of the first list takes longer, however many there are."""
 _SECONDS_BETWEEN_LINES = 5.0
 _PODS = Subject("v1", "Pod")
 
@@ -35,8 +36,14 @@ class Watch:
         self._cluster = cluster
         self._seconds = seconds
         self._grace = grace_seconds
-        deadline = Deadline(seconds + grace_seconds + _FIRST_LIST_SECONDS)
-        self._observer = Observer(cluster, [_PODS], deadline, stretch=_STRETCH, trim=trim_of(PODS))
+        deadline = Deadline(seconds + grace_seconds + _SILENT_SECONDS)
+        trim = trim_of(PODS)
+
+        def take(pod: Object) -> None:
+            deadline.renew()
+            trim(pod)
+
+        self._observer = Observer(cluster, [_PODS], deadline, stretch=_STRETCH, trim=take)
 
     def __enter__(self) -> Self:
         self._observer.__enter__()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, Literal
 
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.cluster.watch.observer import Change, Subject
-from kubeflow_volcano.validators.reading.stability import Turns
+from kubeflow_volcano.progress import silent
+from kubeflow_volcano.validators.reading import stability
+from kubeflow_volcano.validators.reading.stability import Turns, Watch
 from tests.samples.facts import NOW, instant, pod
 
 PODS = Subject("v1", "Pod")
@@ -90,3 +93,20 @@ def test_pods_are_those_of_the_end() -> None:
     found.take(Change(PODS, "DELETED", (pod("default/a"),), 1.0))
     found.take(Change(PODS, "MODIFIED", (pod("default/b", status=NOT_READY),), 2.0))
     assert [(item["metadata"]["name"], item["status"]) for item in found.pods.values()] == [("b", NOT_READY)]
+
+
+def test_a_list_in_many_slow_pages_has_the_time_that_it_takes(api: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stability, "_SILENT_SECONDS", 1.0)
+
+    def serve(request: Any) -> Any:
+        if "watch" in request.query:
+            return api.reply(lines=[], hold=float(request.query["timeoutSeconds"]))
+        time.sleep(0.6)
+        number = int(request.query.get("continue", 0))
+        meta = {"resourceVersion": "5"} | ({"continue": str(number + 1)} if number < 3 else {})
+        return api.reply(body={"metadata": meta, "items": [pod(f"default/p{number}")]})
+
+    api.on("GET", "/api/v1/pods", serve)
+    with Watch(api.connect(), seconds=0.2, grace_seconds=0.0) as watch:
+        _, pods = watch.seen(silent)
+    assert len(pods) == 4
