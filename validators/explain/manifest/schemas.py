@@ -13,6 +13,8 @@ from kubeflow_volcano.validators.core.facts import Fact
 from kubeflow_volcano.validators.explain.manifest.templates import Path
 
 _FREE = "x-kubernetes-preserve-unknown-fields"
+_DEPTH = 6
+"""How many steps below its top a kind is searched for a field."""
 _GVK = "x-kubernetes-group-version-kind"
 
 Schemas = Mapping[str, Mapping[str, Any]]
@@ -23,7 +25,7 @@ SCHEMAS = Fact[Mapping[str, Schemas]]("schemas", lambda _cluster, _facts: {}, {}
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A field that the schema does not have; `hint` is the question that names the most similar one, or empty."""
+    """A field that the schema does not have; `hint` says where one of its name or a similar one is, or is empty."""
 
     path: Path
     hint: str
@@ -46,7 +48,9 @@ def unknown_fields(obj: Object, schemas: Schemas) -> Iterator[Unknown]:
     wanted = {"group": group, "version": version, "kind": obj["kind"]}
     for schema in schemas.values():
         if wanted in schema.get(_GVK, ()):
-            yield from _below(obj, schema, schemas, ())
+            for each in _below(obj, schema, schemas, ()):
+                place = _place_of(str(each.path[-1]), schema, schemas)
+                yield Unknown(each.path, f" It is in {place}." if place else each.hint)
             return
 
 
@@ -66,6 +70,24 @@ def _below(value: Any, schema: Mapping[str, Any], schemas: Schemas, path: Path) 
             yield from _below(item, others, schemas, (*path, key))
         elif known and not others and not schema.get(_FREE):
             yield Unknown((*path, key), did_you_mean(key, known))
+
+
+def _place_of(name: str, schema: Mapping[str, Any], schemas: Schemas) -> str:
+    """Where the kind has a field of that name, if it has one nearest to its top; empty otherwise."""
+    level = [("", schema)]
+    for _ in range(_DEPTH):
+        below: list[tuple[str, Mapping[str, Any]]] = []
+        for path, each in level:
+            found = _resolved(each, schemas)
+            inside = found.get("items") or found.get("additionalProperties")
+            if isinstance(inside, Mapping):
+                below.append((f"{path}[]" if found.get("items") else f"{path}.*", inside))
+            below += [(f"{path}.{key}", item) for key, item in (found.get("properties") or {}).items()]
+        places = [path for path, _ in below if path.endswith(f".{name}")]
+        if places:
+            return places[0].removeprefix(".") if len(places) == 1 else ""
+        level = [(path, item) for path, item in below if not path.startswith((".status", ".metadata"))]
+    return ""
 
 
 def _resolved(schema: Mapping[str, Any], schemas: Schemas) -> Mapping[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from kubeflow_volcano.catalog.operator import later_jobs
 from kubeflow_volcano.cluster.objects import Object
@@ -12,6 +12,7 @@ from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.explain.manifest.model import Flaw, Manifest, flaw
 from kubeflow_volcano.validators.explain.manifest.rules.gangs import is_gang
 from kubeflow_volcano.validators.explain.model import VOLCANO
+from kubeflow_volcano.validators.explain.placement.dynamic_resources import listed, mapping
 
 _REASON = "GangWaitsForItself"
 _GROUP_MINIMUM = "scheduling.volcano.sh/group-min-member"
@@ -95,12 +96,12 @@ def rolling_update(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
         return
     meta, spec = manifest.obj["metadata"], manifest.obj["spec"]
     least = (meta.get("annotations") or {}).get(_GROUP_MINIMUM) or ""
-    strategy = _mapping(spec.get("strategy"))
+    strategy = mapping(spec.get("strategy"))
     of_volcano = any(item.spec.get("schedulerName") == VOLCANO for item in manifest.templates)
     if not of_volcano or not least.isdecimal() or strategy.get("type", "RollingUpdate") != "RollingUpdate":
         return
     replicas = 1 if spec.get("replicas") is None else int(spec["replicas"])
-    rolling = _mapping(strategy.get("rollingUpdate"))
+    rolling = mapping(strategy.get("rollingUpdate"))
     surge = _share(rolling.get("maxSurge"), replicas, math.ceil)
     gone = _share(rolling.get("maxUnavailable"), replicas, math.floor)
     at_once = min(replicas, surge + gone) or 1
@@ -116,10 +117,6 @@ def rolling_update(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
         )
 
 
-def _mapping(value: object) -> Object:
-    return value if isinstance(value, dict) else {}
-
-
 def _share(value: object, replicas: int, rounded: Callable[[float], int]) -> int:
     """How many pods a number or a share such as 25%, which is the default, is of them."""
     text = "25%" if value is None else str(value)
@@ -130,14 +127,15 @@ def _share(value: object, replicas: int, rounded: Callable[[float], int]) -> int
 
 
 def flows(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
-    """A JobFlow that names a template twice: both get one job, and the flow waits for two.
+    """A JobFlow that names a template twice, or whose flows wait for each other or for one that it does not have.
 
-    Rule: pkg/controllers/jobflow of Volcano, v1.8.0 to v1.15.1 (the job of a flow has the flow's name).
+    Rules: pkg/controllers/jobflow of Volcano, v1.8.0 to v1.15.1 (the job of a flow has the flow's name, and is made
+    when those of its targets have completed), and pkg/webhooks/admission/jobflows, v1.12.2 to v1.15.1.
     """
     if manifest.ref.group != "flow.volcano.sh" or manifest.kind != "JobFlow":
         return
-    found = _mapping(manifest.obj.get("spec")).get("flows")
-    names = [str(item["name"]) for item in (found if isinstance(found, list) else ()) if _mapping(item).get("name")]
+    found = [item for item in listed(manifest.obj.get("spec"), "flows") if item.get("name")]
+    names = [str(item["name"]) for item in found]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         yield flaw(
             "FlowNamedTwice",
@@ -146,3 +144,42 @@ def flows(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
             needed="each name once in spec.flows.",
             todo="remove the repeated ones; to run a template twice, make a JobTemplate of another name.",
         )
+    waits = {str(item["name"]): _targets(item) for item in found}
+    if gone := sorted({name for targets in waits.values() for name in targets} - waits.keys()):
+        yield flaw(
+            "FlowTargetMissing",
+            f"dependsOn names {few(gone)}, which is not in spec.flows, so that the job never is created.",
+            needed="targets that are names in spec.flows.",
+            todo="correct the target, or add it to spec.flows.",
+            words=["vertex"],
+        )
+    if stuck := _stuck(waits):
+        yield flaw(
+            "FlowWaitsForItself",
+            f"the flows {few(stuck)} wait for each other by dependsOn: none of their jobs is ever created. Volcano "
+            "1.12 and later ones refuse such a JobFlow.",
+            needed="flows of which none waits for itself, also by others.",
+            todo="remove one of these targets from dependsOn.",
+            words=["DAG"],
+        )
+
+
+def _targets(flow: Object) -> list[str]:
+    found = mapping(flow.get("dependsOn")).get("targets")
+    return [str(item) for item in found] if isinstance(found, list) else []
+
+
+def _stuck(waits: Mapping[str, Sequence[str]]) -> list[str]:
+    """Those that wait for themselves, by whichever others."""
+    return [name for name in waits if name in _reached(name, waits)]
+
+
+def _reached(name: str, waits: Mapping[str, Sequence[str]]) -> set[str]:
+    found: set[str] = set()
+    left = [*waits[name]]
+    while left:
+        each = left.pop()
+        if each not in found:
+            found.add(each)
+            left += waits.get(each, ())
+    return found

@@ -155,3 +155,12 @@ def test_a_server_is_asked_about_devices_only_where_they_are_named() -> None:
     files = [Manifest("job.yaml", 1, job(BY_TEMPLATE))]
     answer = judge(files, surroundings(files, cast("Cluster", Old())))
     assert [item.reason for item in answer.manifests[0].findings] == ["DevicesNotServed"]
+
+
+def test_requests_in_the_shape_of_another_version() -> None:
+    flat = {"devices": {"requests": [{"name": "r", "deviceClassName": "gpu"}]}}
+    assert "DeviceRequestShape" in reasons(made(V1, "ResourceClaim", "c", spec=flat), offline=True)
+    old = "resource.k8s.io/v1beta1"
+    assert "DeviceRequestShape" not in reasons(made(old, "ResourceClaim", "c", spec=flat), offline=True)
+    assert "DeviceRequestShape" in reasons(claim(version=old), offline=True)
+    assert "DeviceRequestShape" not in reasons(claim(), offline=True)

@@ -93,3 +93,9 @@ def test_values_of_another_type_are_one_finding_and_nothing_else_is_judged() -> 
 def test_no_shape_of_a_spec_ends_in_a_traceback(spec: Any) -> None:
     job = made("batch.volcano.sh/v1alpha1", "Job", "j", spec=spec)
     assert reasons(job) == ["WrongType"]
+
+
+def test_where_the_kind_has_a_field_of_that_name_is_said() -> None:
+    (found,) = findings(tfjob(queue="default"), schemas=SCHEMAS)
+    assert found.reason == "UnknownField"
+    assert "It is in spec.runPolicy.schedulingPolicy.queue." in found.problem.found

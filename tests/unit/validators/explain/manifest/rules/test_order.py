@@ -71,3 +71,14 @@ def test_a_flow_runs_each_template_once() -> None:
     assert reasons(flow({"name": "prepare"}, fit, {"name": "prepare"}), offline=True) == ["FlowNamedTwice"]
     assert reasons(flow("prepare", "prepare"), offline=True) == []
     assert reasons(made("flow.volcano.sh/v1alpha1", "JobFlow", "f"), offline=True) == []
+
+
+def waiting(**targets: str) -> Object:
+    return flow(*({"name": name, "dependsOn": {"targets": [target]}} for name, target in targets.items()))
+
+
+def test_flows_that_wait_for_each_other_or_for_none() -> None:
+    assert reasons(waiting(a="b", b="c", c="a", d="a"), offline=True) == ["FlowWaitsForItself"]
+    assert reasons(waiting(a="a"), offline=True) == ["FlowWaitsForItself"]
+    assert reasons(waiting(a="b"), offline=True) == ["FlowTargetMissing"]
+    assert reasons(flow({"name": "a", "dependsOn": {"targets": "b"}}), offline=True) == []
