@@ -35,7 +35,7 @@ _CALM = re.compile(
 )
 """Marks of a line that its program does not call an error."""
 _OF_PATTERN = re.compile(r"\\(.)|\[\^?(?:\\.|[^\]\\])*\]|\(\?p<\w+>|\{[\d,]+\}|[()|?*+.^$:]")
-"""What is no word in a pattern; the first group is a character that stands for itself, or a class of them."""
+"""What is no word in a pattern; the first group is a character behind a backslash."""
 _WORD = re.compile(r"[a-z][a-z0-9]*(?:[-_.][a-z0-9]+)*", re.IGNORECASE)
 _STOP = frozenset(
     _WORD.findall(
