@@ -5,7 +5,7 @@ from __future__ import annotations
 from kubeflow_volcano.apply.result import Action, ObjectOutcome
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 
 RESTARTED_FOR = "kubeflow-volcano/restarted-for"
 """Annotation of a pod template: the cause of the last restart."""
@@ -21,11 +21,7 @@ def restart(cluster: Cluster, deployment: Object, cause: str, *, check: bool) ->
         ApiError: the Deployment may not be changed.
     """
     ref = Ref.of(deployment)
-    text: Object = {
-        "apiVersion": ref.api_version,
-        "kind": ref.kind,
-        "metadata": {"name": ref.name, "namespace": ref.namespace},
-        "spec": {"template": {"metadata": {"annotations": {RESTARTED_FOR: cause}}}},
-    }
+    spec = {"template": {"metadata": {"annotations": {RESTARTED_FOR: cause}}}}
+    text = new_object(ref.api_version, ref.kind, ref.name, ref.namespace, spec=spec)
     after = cluster.apply(text, manager=_RESTART_MANAGER, force=True, dry_run=check)
     return ObjectOutcome(ref, Action.CHANGED, deployment, after)

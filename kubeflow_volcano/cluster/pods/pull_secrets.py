@@ -5,18 +5,13 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, new_object
 
 
 def pull_secret(name: str, namespace: str, docker_config: str) -> Object:
     """The Secret; `docker_config` is the text of a Docker configuration."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": name, "namespace": namespace},
-        "type": "kubernetes.io/dockerconfigjson",
-        "data": {".dockerconfigjson": base64.b64encode(docker_config.encode()).decode()},
-    }
+    data = {".dockerconfigjson": base64.b64encode(docker_config.encode()).decode()}
+    return new_object("v1", "Secret", name, namespace, type="kubernetes.io/dockerconfigjson", data=data)
 
 
 def refer(spec: Object, name: str) -> None:

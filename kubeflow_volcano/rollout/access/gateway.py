@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kubeflow_volcano.cluster.objects import Object, Ref, named
+from kubeflow_volcano.cluster.objects import Object, Ref, named, new_object
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.settings.access import OWN_CERTIFICATE, AccessSettings
 
@@ -85,18 +85,12 @@ def admit_traffic(objects: list[Object], access: AccessSettings) -> None:
     """
     if access.published and any(obj["kind"] == "NetworkPolicy" for obj in objects):
         ports = [{"protocol": "TCP", "port": port} for port in _POD_PORTS]
-        objects.append(
-            {
-                "apiVersion": "networking.k8s.io/v1",
-                "kind": "NetworkPolicy",
-                "metadata": {"name": _NAME, "namespace": NAMESPACE},
-                "spec": {
-                    "podSelector": {"matchLabels": {"app": SERVICE.name, "istio": "ingressgateway"}},
-                    "ingress": [{"ports": ports}],
-                    "policyTypes": ["Ingress"],
-                },
-            }
-        )
+        spec = {
+            "podSelector": {"matchLabels": {"app": SERVICE.name, "istio": "ingressgateway"}},
+            "ingress": [{"ports": ports}],
+            "policyTypes": ["Ingress"],
+        }
+        objects.append(new_object("networking.k8s.io/v1", "NetworkPolicy", _NAME, NAMESPACE, spec=spec))
 
 
 def _certificate(access: AccessSettings) -> Iterable[Object]:
@@ -104,8 +98,7 @@ def _certificate(access: AccessSettings) -> Iterable[Object]:
     issuer = {"kind": access.issuer_kind, "name": access.issuer}
     if access.tls == "self-signed":
         issuer = {"kind": "Issuer", "name": SELF_SIGNING}
-        meta = {"name": SELF_SIGNING, "namespace": NAMESPACE}
-        yield {"apiVersion": "cert-manager.io/v1", "kind": "Issuer", "metadata": meta, "spec": {"selfSigned": {}}}
+        yield new_object("cert-manager.io/v1", "Issuer", SELF_SIGNING, NAMESPACE, spec={"selfSigned": {}})
     spec: Object = {
         "secretName": OWN_CERTIFICATE,
         "issuerRef": {"group": "cert-manager.io", **issuer},
@@ -114,8 +107,7 @@ def _certificate(access: AccessSettings) -> Iterable[Object]:
     spec["ipAddresses" if access.address else "dnsNames"] = [access.host]
     if access.tls == "self-signed" and len(access.host) <= _LONGEST_COMMON_NAME:
         spec["commonName"] = access.host  # without a subject, some clients refuse a certificate that signs itself
-    meta = {"name": _NAME, "namespace": NAMESPACE}
-    yield {"apiVersion": "cert-manager.io/v1", "kind": "Certificate", "metadata": meta, "spec": spec}
+    yield new_object("cert-manager.io/v1", "Certificate", _NAME, NAMESPACE, spec=spec)
 
 
 def _ingress(access: AccessSettings) -> Object:
@@ -128,5 +120,4 @@ def _ingress(access: AccessSettings) -> Object:
     }
     if access.encrypted:
         spec["tls"] = [{"hosts": [access.host], "secretName": access.certificate}]
-    meta = {"name": _NAME, "namespace": NAMESPACE}
-    return {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": meta, "spec": spec}
+    return new_object(INGRESS.api_version, INGRESS.kind, _NAME, NAMESPACE, spec=spec)

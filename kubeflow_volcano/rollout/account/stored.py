@@ -12,14 +12,14 @@ from pathlib import Path
 
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.account.first_user import Known, account_for
 from kubeflow_volcano.rollout.account.sign_in import HASH_KEY, PASSWORDS, decoded, encoded, hashes_of
 from kubeflow_volcano.rollout.settings.people.users import User
 from kubeflow_volcano.rollout.settings.user import Account, UserSettings
-from kubeflow_volcano.rollout.state.store import LABELS, NAMESPACE, create_once
+from kubeflow_volcano.rollout.state.store import NAMESPACE, create_once, own_secret
 
 SECRET = Ref("v1", "Secret", NAMESPACE, "first-user")
 """Keeps a random password, with the keys email, password and password-hash. No workload runs in its namespace, and no
@@ -98,9 +98,7 @@ def keep_password(cluster: Cluster, account: Account | None, kubectl: str, progr
     texts = {"email": account.email, "password": account.password, "password-hash": account.password_hash}
     if live is None or decoded(live) != texts:
         data = encoded(texts)
-        meta = {"name": SECRET.name, "namespace": SECRET.namespace, "labels": LABELS}
-        made: Object = {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "type": "Opaque", "data": data}
-        if live or create_once(cluster, made) is None:
+        if live or create_once(cluster, own_secret(SECRET, data)) is None:
             cluster.patch(SECRET, {"data": data})
     progress(f"sign in as {account.email}; this prints the password: {reading_command(kubectl)}")
 

@@ -18,7 +18,7 @@ from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.account.sign_in import decoded, encoded
 from kubeflow_volcano.rollout.account.stored import SECRET
 from kubeflow_volcano.rollout.settings.user import MODEL_REGISTRY, UPSTREAM_NAMESPACE
-from kubeflow_volcano.rollout.state.store import LABELS, NAMESPACE, create_once
+from kubeflow_volcano.rollout.state.store import NAMESPACE, create_once, own_secret
 
 KEPT = Ref("v1", "Secret", NAMESPACE, "store-passwords")
 """Has the password of each Secret under its name."""
@@ -117,15 +117,8 @@ def keep_passwords(cluster: Cluster, passwords: Passwords | None, objects: Itera
     if not wanted:
         return
     data = encoded(wanted)
-    made: Object = {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": KEPT.name, "namespace": KEPT.namespace, "labels": LABELS},
-        "type": "Opaque",
-        "data": data,
-    }
     live = cluster.get(KEPT)
-    if live is None and create_once(cluster, made) is not None:
+    if live is None and create_once(cluster, own_secret(KEPT, data)) is not None:
         return
     copies = decoded(live or cluster.get(KEPT) or {})
     for name in sorted(wanted):

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from kubeflow_volcano.apply.engine import Engine
 from kubeflow_volcano.apply.problems import refusal
 from kubeflow_volcano.apply.removing.managed import delete_owned
 from kubeflow_volcano.catalog.operator import COMPONENT, era_of, version_of_image
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.gang.flags import set_flags
 from kubeflow_volcano.rollout.settings.volcano import leader_problem
@@ -105,28 +106,20 @@ def _spread(deployment: Object, replicas: int) -> Object:
                 "labelSelector": copy.deepcopy(labels),
             }
         ]
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": _metadata(deployment, deployment["metadata"]["name"]),
-        "spec": {"maxUnavailable": 1, "selector": labels},
-    }
+    budget = {"maxUnavailable": 1, "selector": labels}
+    return _companion(deployment, "policy/v1", "PodDisruptionBudget", deployment["metadata"]["name"], spec=budget)
 
 
 def _lease_rbac(deployment: Object) -> Iterator[Object]:
-    meta = _metadata(deployment, f"{COMPONENT}{_ELECTION}")
-    spec = deployment["spec"]["template"]["spec"]
-    account = spec.get("serviceAccountName") or "default"
+    name, namespace = f"{COMPONENT}{_ELECTION}", deployment["metadata"]["namespace"]
+    account = deployment["spec"]["template"]["spec"].get("serviceAccountName") or "default"
     rule = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create", "get", "update"]}
-    yield {"apiVersion": f"{_RBAC}/v1", "kind": "Role", "metadata": meta, "rules": [rule]}
-    yield {
-        "apiVersion": f"{_RBAC}/v1",
-        "kind": "RoleBinding",
-        "metadata": dict(meta),
-        "roleRef": {"apiGroup": _RBAC, "kind": "Role", "name": meta["name"]},
-        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": meta["namespace"]}],
-    }
+    role = {"apiGroup": _RBAC, "kind": "Role", "name": name}
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
+    yield _companion(deployment, f"{_RBAC}/v1", "Role", name, rules=[rule])
+    yield _companion(deployment, f"{_RBAC}/v1", "RoleBinding", name, roleRef=role, subjects=[subject])
 
 
-def _metadata(deployment: Object, name: str) -> Object:
-    return {"name": name, "namespace": deployment["metadata"]["namespace"], "labels": dict(COMPANION_LABELS)}
+def _companion(deployment: Object, api_version: str, kind: str, name: str, **fields: Any) -> Object:
+    labels = {"labels": dict(COMPANION_LABELS)}
+    return new_object(api_version, kind, name, deployment["metadata"]["namespace"], meta=labels, **fields)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from kubeflow_volcano.apply.rights import Rights
 from kubeflow_volcano.catalog.gangs import GangScheduler
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, new_object
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.gang.wiring import operator_deployment
 
@@ -71,20 +71,11 @@ def is_allowed(cluster: Cluster, namespace: str, account: str, group: str, verb:
     Raises:
         ApiError: the API server does not answer a SubjectAccessReview.
     """
-    groups: Collection[str] = (
-        "system:authenticated",
-        "system:serviceaccounts",
-        f"system:serviceaccounts:{namespace}",
-    )
-    review: Object = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SubjectAccessReview",
-        "metadata": {"name": ""},
-        "spec": {
-            "user": f"system:serviceaccount:{namespace}:{account}",
-            "groups": list(groups),
-            "resourceAttributes": {"group": group, "resource": _RESOURCE, "verb": verb},
-        },
+    spec = {
+        "user": f"system:serviceaccount:{namespace}:{account}",
+        "groups": ["system:authenticated", "system:serviceaccounts", f"system:serviceaccounts:{namespace}"],
+        "resourceAttributes": {"group": group, "resource": _RESOURCE, "verb": verb},
     }
+    review = new_object("authorization.k8s.io/v1", "SubjectAccessReview", "", spec=spec)
     answer: bool = cluster.create(review)["status"]["allowed"]
     return answer

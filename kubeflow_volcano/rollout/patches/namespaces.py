@@ -11,7 +11,7 @@ from kubeflow_volcano import foreign
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.patches.bare import mark_bare
 from kubeflow_volcano.rollout.settings.settings import OF_KUBERNETES, Settings
@@ -119,9 +119,8 @@ def _namespaces(parts: Mapping[str, Iterable[Object]], settings: Settings) -> It
 
 
 def _namespace(name: str, labels: Mapping[str, str], **annotations: str) -> Object:
-    meta = {"name": name, "labels": dict(labels), "annotations": annotations}
-    meta = {key: value for key, value in meta.items() if value}
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": meta}
+    meta = {"labels": dict(labels), "annotations": annotations}
+    return new_object("v1", "Namespace", name, meta={key: value for key, value in meta.items() if value})
 
 
 def _is_of_profiles(obj: Object) -> bool:

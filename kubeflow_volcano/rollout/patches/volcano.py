@@ -70,7 +70,7 @@ def _configure(objects: Iterable[Object], asked: SchedulingSettings, version: st
             if asked.actions:
                 parsed["actions"] = ", ".join(asked.actions)
             if asked.tiers:
-                parsed["tiers"] = [_plain(item) for item in asked.tiers]
+                parsed["tiers"] = [*asked.tiers]
             obj["data"][CONFIGURATION] = yaml.safe_dump(parsed, sort_keys=False)
             return
     raise InvalidInput.problem(
@@ -93,21 +93,8 @@ def _tune(objects: Iterable[Object], flags: Mapping[str, Any]) -> None:
     )
 
 
-def _plain(value: Any) -> Any:
-    """A value of the inventory without Ansible's wrappers."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, bool) or value is None:
-        return value
-    if isinstance(value, int):
-        return int(value)
-    return float(value) if isinstance(value, float) else str(value)
-
-
 def _queue(asked: Mapping[str, Any]) -> Object:
-    spec: Object = {"weight": 1} | {key: _plain(asked[key]) for key in asked if key not in {"name", "state"}}
+    spec: Object = {"weight": 1} | {key: value for key, value in asked.items() if key not in {"name", "state"}}
     spec |= {key: quantities(asked[key]) for key in ("capability", "deserved") if key in asked}
     if "guarantee" in asked:
         spec["guarantee"] = {"resource": quantities(asked["guarantee"])}

@@ -18,7 +18,7 @@ import yaml
 from kubeflow_volcano import foreign
 from kubeflow_volcano.catalog.images.names import version_tag
 from kubeflow_volcano.catalog.model import version_key
-from kubeflow_volcano.cluster.objects import Object, named
+from kubeflow_volcano.cluster.objects import Object, named, new_object
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.account.sign_in import CONFIG, annotate, encoded
 from kubeflow_volcano.rollout.settings.access import AccessSettings
@@ -115,8 +115,7 @@ def _variable(text: str) -> str:
 
 
 def _secret(namespace: str, texts: Mapping[str, str]) -> Object:
-    meta = {"name": SECRETS, "namespace": namespace}
-    return {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "type": "Opaque", "data": encoded(texts)}
+    return new_object("v1", "Secret", SECRETS, namespace, type="Opaque", data=encoded(texts))
 
 
 def _container(deployment: Object) -> Object:

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from kubeflow_volcano import foreign
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, new_object
 from kubeflow_volcano.cluster.pods.environment import entries, set_environment
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.settings.people.notebooks import (
@@ -124,18 +124,9 @@ def _workspace(field: dict[str, Any], given: NotebookSettings) -> None:
 
 def _choices(field: dict[str, Any], key: str, content: str, choices: Sequence[Choice]) -> None:
     field["options"] = [
-        {key: item.key, "displayName": item.name, content: _plain(getattr(item, content) or ())} for item in choices
+        {key: item.key, "displayName": item.name, content: getattr(item, content) or []} for item in choices
     ]
     field["value"] = next((item.key for item in choices if item.default), "")
-
-
-def _plain(value: Any) -> Any:
-    """Without the types of settings, which YAML does not write."""
-    if isinstance(value, str) or not hasattr(value, "__iter__"):
-        return value
-    if hasattr(value, "items"):
-        return {str(key): _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value]
 
 
 def _configure_culling(objects: Sequence[Object], culling: Culling) -> None:
@@ -151,9 +142,5 @@ def _configure_culling(objects: Sequence[Object], culling: Culling) -> None:
 
 
 def _pod_default(item: PodDefault, namespace: str) -> Object:
-    return {
-        "apiVersion": "kubeflow.org/v1alpha1",
-        "kind": "PodDefault",
-        "metadata": {"name": item.name, "namespace": namespace},
-        "spec": {"selector": {"matchLabels": {item.name: "true"}}, "desc": item.title, **_plain(item.spec)},
-    }
+    spec = {"selector": {"matchLabels": {item.name: "true"}}, "desc": item.title, **item.spec}
+    return new_object("kubeflow.org/v1alpha1", "PodDefault", item.name, namespace, spec=spec)

@@ -13,7 +13,7 @@ from typing import Any
 from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.catalog.schedulers import reads_queue_of_namespace
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.objects import Object, Ref, named
+from kubeflow_volcano.cluster.objects import Object, Ref, named, new_object
 from kubeflow_volcano.cluster.volcano import QUEUE_NAME
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress
@@ -149,7 +149,7 @@ def _profile(item: Profile) -> Object:
     spec: dict[str, Any] = {"owner": {"kind": "User", "name": item.owner}}
     if item.quota:
         spec["resourceQuotaSpec"] = {"hard": quantities(item.quota)}
-    return {"apiVersion": "kubeflow.org/v1", "kind": "Profile", "metadata": {"name": item.name}, "spec": spec}
+    return new_object("kubeflow.org/v1", "Profile", item.name, spec=spec)
 
 
 def _namespace(item: Profile) -> Object:
@@ -157,25 +157,20 @@ def _namespace(item: Profile) -> Object:
     annotations = {"owner": item.owner}
     if queue := queue_of(item):
         annotations[QUEUE_NAME] = queue
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": item.name, "annotations": annotations}}
+    return new_object("v1", "Namespace", item.name, meta={"annotations": annotations})
 
 
 def _limit_range(namespace: str, defaults: Mapping[str, Mapping[str, str]]) -> Object:
     names = {"requests": "defaultRequest", "limits": "default"}
     item = {"type": "Container", **{names[side]: dict(amounts) for side, amounts in defaults.items()}}
-    meta = {"name": DEFAULTS, "namespace": namespace}
-    return {"apiVersion": "v1", "kind": "LimitRange", "metadata": meta, "spec": {"limits": [item]}}
+    return new_object("v1", "LimitRange", DEFAULTS, namespace, spec={"limits": [item]})
 
 
 def _role_binding(item: Profile, contributor: Contributor) -> Object:
     group = "rbac.authorization.k8s.io"
-    return {
-        "apiVersion": f"{group}/v1",
-        "kind": "RoleBinding",
-        "metadata": _meta(item, contributor),
-        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": f"kubeflow-{contributor.role}"},
-        "subjects": [{"apiGroup": group, "kind": "User", "name": contributor.user}],
-    }
+    role = {"apiGroup": group, "kind": "ClusterRole", "name": f"kubeflow-{contributor.role}"}
+    user = {"apiGroup": group, "kind": "User", "name": contributor.user}
+    return _binding(item, contributor, f"{group}/v1", "RoleBinding", roleRef=role, subjects=[user])
 
 
 def _policy(item: Profile, contributor: Contributor, known: Mapping[str, str]) -> Object:
@@ -183,17 +178,13 @@ def _policy(item: Profile, contributor: Contributor, known: Mapping[str, str]) -
     rule: dict[str, Any] = {"when": [{"key": f"request.headers[{known[_HEADER]}]", "values": values}]}
     if _GATEWAY in known:
         rule["from"] = [{"source": {"principals": [known[key] for key in (_GATEWAY, _PIPELINES) if key in known]}}]
-    return {
-        "apiVersion": "security.istio.io/v1beta1",
-        "kind": "AuthorizationPolicy",
-        "metadata": _meta(item, contributor),
-        "spec": {"rules": [rule]},
-    }
+    spec = {"rules": [rule]}
+    return _binding(item, contributor, "security.istio.io/v1beta1", "AuthorizationPolicy", spec=spec)
 
 
-def _meta(item: Profile, contributor: Contributor) -> dict[str, Any]:
+def _binding(item: Profile, contributor: Contributor, api_version: str, kind: str, **fields: Any) -> Object:
     annotations = {"role": contributor.role, "user": contributor.user}
-    return {"name": contributor.binding, "namespace": item.name, "annotations": annotations}
+    return new_object(api_version, kind, contributor.binding, item.name, meta={"annotations": annotations}, **fields)
 
 
 def _priority_class(item: Profile) -> Object:
@@ -203,5 +194,4 @@ def _priority_class(item: Profile) -> Object:
         rest["preemptionPolicy"] = str(asked["preemption_policy"])
     if "description" in asked:
         rest["description"] = str(asked["description"])
-    meta = {"name": priority_class_of(item)}
-    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": meta, **rest}
+    return new_object("scheduling.k8s.io/v1", "PriorityClass", priority_class_of(item), **rest)

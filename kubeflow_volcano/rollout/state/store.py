@@ -25,6 +25,11 @@ def ensure_namespace(cluster: Cluster, labels: Mapping[str, str] | None = None) 
         create_once(cluster, new_object("v1", "Namespace", NAMESPACE, meta={"labels": {**LABELS, **(labels or {})}}))
 
 
+def own_secret(ref: Ref, data: Mapping[str, str]) -> Object:
+    """A Secret of the namespace; values are in base64."""
+    return new_object("v1", "Secret", ref.name, ref.namespace, meta={"labels": LABELS}, type="Opaque", data=data)
+
+
 def create_once(cluster: Cluster, obj: Object) -> Object | None:
     """Create an object; None if it exists, perhaps from this call before a retry.
 

@@ -8,7 +8,7 @@ from posixpath import join
 
 from kubeflow_volcano.catalog.model import Claim, Component
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.cluster.pods.volumes import HOSTNAME
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.settings.storage import StorageSettings
@@ -67,38 +67,32 @@ def objects_of(volumes: Sequence[StaticVolume]) -> tuple[Object, ...]:
 
 
 def _class() -> Object:
-    return {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "StorageClass",
-        "metadata": {"name": STATIC_CLASS, "annotations": {DEFAULT_CLASS: "true"}},
-        "provisioner": "kubernetes.io/no-provisioner",
-        "reclaimPolicy": "Retain",
-        "volumeBindingMode": "WaitForFirstConsumer",
-    }
+    return new_object(
+        "storage.k8s.io/v1",
+        "StorageClass",
+        STATIC_CLASS,
+        meta={"annotations": {DEFAULT_CLASS: "true"}},
+        provisioner="kubernetes.io/no-provisioner",
+        reclaimPolicy="Retain",
+        volumeBindingMode="WaitForFirstConsumer",
+    )
 
 
 def _volume(volume: StaticVolume) -> Object:
+    claim = volume.claim
     where = {"key": HOSTNAME, "operator": "In", "values": [volume.node]}
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolume",
-        "metadata": {"name": volume.name},
-        "spec": {
-            "accessModes": ["ReadWriteOnce"],
-            "capacity": {"storage": volume.claim.size},
-            "claimRef": {
-                "apiVersion": "v1",
-                "kind": "PersistentVolumeClaim",
-                "namespace": volume.claim.namespace,
-                "name": volume.claim.name,
-            },
-            "local": {"path": volume.path},
-            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [where]}]}},
-            "persistentVolumeReclaimPolicy": "Retain",
-            "storageClassName": STATIC_CLASS,
-            "volumeMode": "Filesystem",
-        },
+    reserved = {"kind": "PersistentVolumeClaim", "namespace": claim.namespace, "name": claim.name}
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "capacity": {"storage": claim.size},
+        "claimRef": {"apiVersion": "v1", **reserved},
+        "local": {"path": volume.path},
+        "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [where]}]}},
+        "persistentVolumeReclaimPolicy": "Retain",
+        "storageClassName": STATIC_CLASS,
+        "volumeMode": "Filesystem",
     }
+    return new_object("v1", "PersistentVolume", volume.name, spec=spec)
 
 
 def validate_static_volumes(cluster: Cluster, volumes: Sequence[StaticVolume]) -> Iterator[Problem]:
