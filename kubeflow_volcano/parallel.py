@@ -12,7 +12,7 @@ _Item = TypeVar("_Item")
 _Answer = TypeVar("_Answer")
 
 
-def in_parallel(function: Callable[[_Item], _Answer], items: Iterable[_Item], threads: int) -> list[_Answer]:
+def in_parallel(function: Callable[[_Item], _Answer], items: Iterable[_Item], threads: int = 8) -> list[_Answer]:
     """`function` of every item, in the order of the items; at most `threads` calls run at a time.
 
     The first exception is raised at once. After it, or after a signal, no other call starts, and calls that still wait

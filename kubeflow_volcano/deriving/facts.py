@@ -17,6 +17,7 @@ from typing import Any
 
 import yaml
 
+from kubeflow_volcano.catalog.evictions.lacking import actions_of, plugins_of
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.cluster.mesh import INJECTION, SELECTING, selector_of
 from kubeflow_volcano.cluster.objects import Object, Ref
@@ -209,7 +210,6 @@ def _configured(objects: Sequence[Object]) -> dict[str, list[str]]:
     for obj in objects:
         if obj["kind"] == "ConfigMap" and (text := (obj.get("data") or {}).get(_CONFIGURATION)):
             parsed = read_yaml(text) or {}
-            plugins = {item["name"] for tier in parsed.get("tiers") or () for item in tier.get("plugins") or ()}
-            actions = [name.strip() for name in str(parsed.get("actions") or "").split(",") if name.strip()]
-            return {"scheduler_actions": actions, "scheduler_plugins": sorted(plugins)}
+            plugins = {item["name"] for item in plugins_of(parsed)}
+            return {"scheduler_actions": actions_of(parsed), "scheduler_plugins": sorted(plugins)}
     return {}

@@ -25,7 +25,7 @@ from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import to_stderr
 from kubeflow_volcano.rollout.desired import render_upstream
 from kubeflow_volcano.rollout.manifests.archives import DAMAGED, is_archive, top_of, unpack
-from kubeflow_volcano.rollout.manifests.kustomizations import Kustomizations
+from kubeflow_volcano.rollout.manifests.kustomizations import Kustomizations, kustomization_in
 from kubeflow_volcano.rollout.manifests.trees import content_sum, file_sum
 from kubeflow_volcano.rollout.settings.settings import parse
 
@@ -33,7 +33,6 @@ EXAMPLE = "example/kustomization.yaml"
 """Upstream's own list of what a release consists of, by which its archive is known."""
 
 _ORDER = ("version", "source", "remote_sources", "remote_bases")
-_NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _LEAST_COMMON = 0.3
 _SHARED_KIND = 0.4
 _SAME_PATH = 0.5
@@ -99,7 +98,7 @@ def paths_of(root: Path, known: Sequence[str]) -> list[str]:
 
 def _items(root: Path, path: str) -> list[str]:
     """The directories that a kustomization lists and nothing else, but for patches; empty for one that does more."""
-    file = next((root / path / name for name in _NAMES if (root / path / name).is_file()), None)
+    file = kustomization_in(root / path)
     if file is None:
         return []
     content = read_yaml(file.read_bytes())

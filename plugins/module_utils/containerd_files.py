@@ -17,7 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.foreign import mappings, read_json
-from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.host_files import place, read
+from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.host_files import (
+    like,
+    make_directory,
+    opened,
+    place,
+    put,
+    read,
+)
 
 JOURNAL = Path("/var/lib/kubeflow-volcano/containerd.json")
 _MARK = ".kubeflow-volcano-"
@@ -98,35 +105,13 @@ def write(files: Sequence[Mapping[str, Any]], contents: Mapping[str, str]) -> li
     return [note["copy"] for note in notes if note["copy"] and note["keep"]]
 
 
-def put(path: Path, content: bytes, mode: int = 0o644) -> None:
-    """Write a file in one step, with the owner, mode and label of the one before; a new one is root's, with `mode`."""
-    path = path.resolve()  # a link stays one
-    _make_directory(path.parent)
-    fresh = path.with_name(f".{path.name}{_MARK}new")
-    try:
-        with os.fdopen(_opened(fresh), "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        if path.exists():
-            _like(path, fresh)
-            os.utime(fresh)
-        else:
-            fresh.chmod(mode)
-        fresh.replace(path)
-    except OSError:
-        with contextlib.suppress(FileNotFoundError):
-            fresh.unlink()
-        raise
-
-
 def restore() -> None:
     """Put back what was there before, the last change first."""
     for note in reversed(_noted()):
         path = Path(note["path"])
         if note["copy"]:
             if Path(note["copy"]).exists():
-                _make_directory(path.parent)
+                make_directory(path.parent)
                 _copy(Path(note["copy"]), path)
         else:
             with contextlib.suppress(FileNotFoundError):
@@ -148,36 +133,14 @@ def finish() -> None:
         JOURNAL.unlink()
 
 
-def _make_directory(path: Path) -> None:
-    """With all above it, readable by others whatever the umask is."""
-    for each in (*reversed(path.parents), path):
-        if not each.exists():
-            each.mkdir()
-            each.chmod(0o755)
-
-
-def _opened(fresh: Path) -> int:
-    """A new file that root alone can read from its creation on: an interrupted run may have left one of that name."""
-    with contextlib.suppress(FileNotFoundError):
-        fresh.unlink()
-    return os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-
-
 def _copy(source: Path, target: Path) -> None:
     """A copy with the owner, mode, label and times of the source."""
     target = target.resolve()
-    fresh = target.with_name(f".{target.name}{_MARK}new")
-    with source.open("rb") as content, os.fdopen(_opened(fresh), "wb") as stream:
+    fresh = target.with_name(f".{target.name}.kubeflow-volcano-new")
+    with source.open("rb") as content, os.fdopen(opened(fresh), "wb") as stream:
         shutil.copyfileobj(content, stream)
-    _like(source, fresh)
+    like(source, fresh)
     fresh.replace(target)
-
-
-def _like(source: Path, target: Path) -> None:
-    """Owner, mode, times and label (an extended attribute) of the source."""
-    status = source.stat()
-    os.chown(target, status.st_uid, status.st_gid)
-    shutil.copystat(source, target)
 
 
 def _noted() -> list[dict[str, Any]]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -59,3 +62,47 @@ def assignments(text: str) -> dict[str, str]:
         if equals and not name.startswith("#"):
             values[name.strip()] = value.strip().strip("\"'")
     return values
+
+
+def put(path: Path, content: bytes, mode: int = 0o644) -> None:
+    """Write a file in one step, with the owner, mode and label of the one before; a new one is root's, with `mode`."""
+    path = path.resolve()  # a link stays one
+    make_directory(path.parent)
+    fresh = path.with_name(f".{path.name}.kubeflow-volcano-new")
+    try:
+        with os.fdopen(opened(fresh), "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if path.exists():
+            like(path, fresh)
+            os.utime(fresh)
+        else:
+            fresh.chmod(mode)
+        fresh.replace(path)
+    except OSError:
+        with contextlib.suppress(FileNotFoundError):
+            fresh.unlink()
+        raise
+
+
+def make_directory(path: Path) -> None:
+    """With all above it, readable by others whatever the umask is."""
+    for each in (*reversed(path.parents), path):
+        if not each.exists():
+            each.mkdir()
+            each.chmod(0o755)
+
+
+def opened(fresh: Path) -> int:
+    """A new file that root alone can read from its creation on: an interrupted run may have left one of that name."""
+    with contextlib.suppress(FileNotFoundError):
+        fresh.unlink()
+    return os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+
+
+def like(source: Path, target: Path) -> None:
+    """Owner, mode, times and label (an extended attribute) of the source."""
+    status = source.stat()
+    os.chown(target, status.st_uid, status.st_gid)
+    shutil.copystat(source, target)

@@ -18,6 +18,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils import containerd, containerd_service
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils import containerd_files as files
+from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.host_files import put
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.programs import run, version_in
 
 ARGUMENTS: dict[str, Any] = {
@@ -68,7 +69,7 @@ def check(contents: Mapping[str, str]) -> dict[str, Any]:
     daemon = containerd.find_daemon(containerd.unit())
     with tempfile.TemporaryDirectory(prefix="kubeflow-volcano-", dir="/run") as directory:
         for name, content in contents.items():
-            files.put(Path(directory, Path(name).name), base64.b64decode(content), 0o600)
+            put(Path(directory, Path(name).name), base64.b64decode(content), 0o600)
         dump, error = containerd.dump(daemon.installed, f"{directory}/0.toml")
     return {"dump": dump, "dump_error": error}
 

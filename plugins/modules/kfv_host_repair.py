@@ -10,13 +10,13 @@ import contextlib
 import json
 import os
 import re
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.foreign import read_json
+from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.host_files import put
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.programs import run
 
 ARGUMENTS: dict[str, Any] = {
@@ -75,7 +75,7 @@ class Repairer:
         RECORDS.parent.mkdir(parents=True, exist_ok=True)
         RECORDS.mkdir(mode=0o700, exist_ok=True)
         RECORDS.chmod(0o700)  # one of an earlier run
-        self._put(path, json.dumps(record, indent=1, sort_keys=True) + "\n", 0o600)
+        put(path, f"{json.dumps(record, indent=1, sort_keys=True)}\n".encode(), 0o600)
 
     def write(self, path: str, text: str | None, what: str) -> None:
         """Give a file this text, with the owner and mode that it has; None removes it."""
@@ -91,9 +91,7 @@ class Repairer:
         if text is None:
             Path(path).unlink()
         else:
-            target = Path(path).resolve()
-            target.parent.mkdir(parents=True, exist_ok=True)
-            self._put(target, text, target.stat().st_mode & 0o7777 if target.exists() else 0o644)
+            put(Path(path), text.encode())
 
     def act(self, what: str, before: str, after: str, *command: str) -> str:
         """Run a program; returns why it failed, empty where it did not."""
@@ -116,13 +114,6 @@ class Repairer:
     def _note(self, what: str, before: str, after: str) -> None:
         self.done.append(what)
         self.diff.append({"before_header": "now", "after_header": "now", "before": before, "after": after})
-
-    def _put(self, path: Path, text: str, mode: int) -> None:
-        handle, name = tempfile.mkstemp(dir=self.module.tmpdir)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        self.module.atomic_move(name, str(path))
-        path.chmod(mode)
 
 
 def content(path: str) -> str | None:

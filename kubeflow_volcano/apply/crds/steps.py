@@ -19,7 +19,6 @@ from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.text import counted, few
 
-_PARALLEL = 8
 _PAGE = 500
 _POLL_SECONDS = 0.2
 _EFFECT_SECONDS = 60.0
@@ -188,7 +187,7 @@ class CrdSteps:
             return {**item, "metadata": patched["metadata"]}
 
         for page in self._cluster.pages(api_version, kind, size=_PAGE, brief=True, deadline=self._deadline):
-            for item, answer in zip(page.items, in_parallel(rewrite, page.items, _PARALLEL), strict=True):
+            for item, answer in zip(page.items, in_parallel(rewrite, page.items), strict=True):
                 if isinstance(answer, tuple):
                     refused.append(answer)
                 elif answer:

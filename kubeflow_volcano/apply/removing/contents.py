@@ -14,7 +14,6 @@ from kubeflow_volcano.cluster.objects import Object, Ref, group_of
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.parallel import in_parallel
 
-_PARALLEL = 8
 _FLEETING = frozenset(
     {
         ("", "Endpoints"),
@@ -62,7 +61,7 @@ def contents_of(cluster: Cluster, namespaces: Collection[str], deadline: Deadlin
 
     by_kind: dict[str, list[Object]] = defaultdict(list)
     unread: dict[str, str] = {}
-    for (kind, name), answer in zip(wanted, in_parallel(look, wanted, _PARALLEL), strict=True):
+    for (kind, name), answer in zip(wanted, in_parallel(look, wanted), strict=True):
         if isinstance(answer, str):
             unread[kind.title] = answer
         else:

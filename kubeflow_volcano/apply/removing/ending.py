@@ -11,7 +11,6 @@ from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.text import counted, few
 
-_PARALLEL = 8
 _POLL_SECONDS = 0.3
 _REPORT_SECONDS = 10.0
 _GET_SECONDS = 30.0
@@ -31,7 +30,7 @@ def wait_for_end(
     live: dict[Ref, Object] = {}
     reported = Deadline(_REPORT_SECONDS)
     for _ in patience.every(_POLL_SECONDS):
-        found = in_parallel(lambda ref: cluster.get(ref, deadline=Deadline(_GET_SECONDS)), left, _PARALLEL)
+        found = in_parallel(lambda ref: cluster.get(ref, deadline=Deadline(_GET_SECONDS)), left)
         live = {ref: obj for ref, obj in zip(left, found, strict=True) if obj and obj["metadata"]["uid"] == uids[ref]}
         if len(live) < len(left):
             patience.renew()

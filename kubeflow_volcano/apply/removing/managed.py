@@ -16,7 +16,6 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.parallel import in_parallel
 
-_PARALLEL = 8
 _PAGE = 500
 _CONTROLLERS = "kube-controller-manager"
 """It adds the tokens of ServiceAccounts (until Kubernetes 1.23) and the conditions of namespaces."""
@@ -89,7 +88,7 @@ def managed_objects(
 
     objects: dict[Ref, Object] = {}
     unread: dict[str, str] = {}
-    for resource, answer in zip(wanted, in_parallel(look, wanted, _PARALLEL), strict=True):
+    for resource, answer in zip(wanted, in_parallel(look, wanted), strict=True):
         if isinstance(answer, str):
             unread[resource.title] = answer
         else:
@@ -107,13 +106,19 @@ def preferred_kinds(cluster: Cluster) -> Iterator[Resource]:
     if served is None:
         groups = cluster.request("GET", "/apis")["groups"]
         order = [version["groupVersion"] for group in groups for version in group["versions"]]
-        served = dict(zip(order, in_parallel(cluster.kinds, order, _PARALLEL), strict=True))
+        served = dict(zip(order, in_parallel(cluster.kinds, order), strict=True))
     seen: set[tuple[str, str]] = set()
     for kinds in ({"v1": cluster.kinds("v1")} | dict(served)).values():
         for resource in kinds.values():
             if "list" in resource.verbs and resource.key not in seen:
                 seen.add(resource.key)
                 yield resource
+
+
+def own_crds(cluster: Cluster) -> set[str]:
+    """The names of the CRDs that this project applied; raises ApiError where they cannot be listed."""
+    crds = cluster.list("apiextensions.k8s.io/v1", "CustomResourceDefinition", brief=True).items
+    return {item["metadata"]["name"] for item in crds if owned_by(item, FIELD_MANAGER) is not None}
 
 
 def _owned(

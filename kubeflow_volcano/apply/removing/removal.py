@@ -21,7 +21,6 @@ from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.text import counted, few
 
-_PARALLEL = 8
 _CRDS = "apiextensions.k8s.io/v1"
 
 
@@ -106,7 +105,7 @@ class Removal:
             return set()
         number = counted(len(objects), "object")
         self._progress(f"removing {wave.value}, {number}: {few(list(map(str, objects)), 3)}")
-        answers = in_parallel(lambda ref: self._delete(ref, objects[ref]["metadata"]["uid"]), objects, _PARALLEL)
+        answers = in_parallel(lambda ref: self._delete(ref, objects[ref]["metadata"]["uid"]), objects)
         self._refused |= {ref: text for ref, text in zip(objects, answers, strict=True) if text}
         sent = {ref: objects[ref]["metadata"]["uid"] for ref in objects if ref not in self._refused}
         left = self._left(sent)
@@ -144,7 +143,7 @@ class Removal:
 
     def _unused(self, crds: Sequence[Ref], objects: Mapping[Ref, Object]) -> list[Ref]:
         """The CRDs of which no objects are left, apart from `objects`, what they own, and what keeps no CRD."""
-        answers = dict(zip(crds, in_parallel(self._objects_of, crds, _PARALLEL), strict=True))
+        answers = dict(zip(crds, in_parallel(self._objects_of, crds), strict=True))
         listed = [item for answer in answers.values() if not isinstance(answer, str) for item in answer]
         removed = _with_owned({live["metadata"]["uid"] for live in objects.values()}, listed)
         unused = []

@@ -6,10 +6,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref, group_of
 
 WEBHOOK_KINDS = frozenset({"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"})
 
+_API = "admissionregistration.k8s.io/v1"
 _OF_NAME = "kubernetes.io/metadata.name"
 CA_FROM = "cert-manager.io/inject-ca-from"
 """Annotation with namespace and name of the Certificate whose authority cert-manager writes into the configuration."""
@@ -64,6 +66,11 @@ def labelled_namespace(namespace: Object | None, name: str) -> Object:
     """A namespace with the name label that the API server sets on each; None stands for an unknown one."""
     labels = ((namespace or {}).get("metadata") or {}).get("labels") or {}
     return {"kind": "Namespace", "metadata": {"name": name, "labels": {**labels, _OF_NAME: name}}}
+
+
+def webhook_configurations(cluster: Cluster) -> list[Object]:
+    """All that the cluster has; raises ApiError where the API server does not list them."""
+    return [item for kind in sorted(WEBHOOK_KINDS) for item in cluster.list(_API, kind).items]
 
 
 def webhooks(objects: Iterable[Object]) -> Iterator[Webhook]:

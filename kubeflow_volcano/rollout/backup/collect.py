@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from kubeflow_volcano.apply.compare import owned_by
 from kubeflow_volcano.apply.problems import refusal
-from kubeflow_volcano.apply.removing.managed import preferred_kinds
+from kubeflow_volcano.apply.removing.managed import own_crds, preferred_kinds
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.discovery import Resource
 from kubeflow_volcano.cluster.api.errors import ApiError
@@ -26,7 +26,6 @@ from kubeflow_volcano.rollout.state.store import NAMESPACE
 from kubeflow_volcano.rollout.versions.installed import installed_versions
 from kubeflow_volcano.text import counted
 
-_PARALLEL = 8
 _BINDINGS = ("rbac.authorization.k8s.io/v1", "RoleBinding")
 _PROFILE = ("kubeflow.org", "Profile")
 
@@ -47,11 +46,7 @@ def collect(cluster: Cluster, progress: Progress) -> Backup:
 
 
 def _collect(cluster: Cluster, progress: Progress) -> Backup:
-    ours = {
-        item["metadata"]["name"]
-        for item in cluster.list("apiextensions.k8s.io/v1", "CustomResourceDefinition", brief=True).items
-        if owned_by(item, FIELD_MANAGER) is not None
-    }
+    ours = own_crds(cluster)
     kinds = [item for item in preferred_kinds(cluster) if item.title in ours]
     progress(f"reading {counted(len(kinds), 'kind')} of custom resources")
 
@@ -63,7 +58,7 @@ def _collect(cluster: Cluster, progress: Progress) -> Backup:
                 raise
             return str(error)
 
-    answers = {kind.title: answer for kind, answer in zip(kinds, in_parallel(read, kinds, _PARALLEL), strict=True)}
+    answers = {kind.title: answer for kind, answer in zip(kinds, in_parallel(read, kinds), strict=True)}
     unread = {name: answer for name, answer in answers.items() if isinstance(answer, str)}
     objects = [obj for answer in answers.values() if not isinstance(answer, str) for obj in answer]
     left_out: Counter[str] = Counter()

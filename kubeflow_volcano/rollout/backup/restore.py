@@ -8,8 +8,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-from kubeflow_volcano.apply.compare import owned_by
 from kubeflow_volcano.apply.problems import refusal
+from kubeflow_volcano.apply.removing.managed import own_crds
 from kubeflow_volcano.apply.result import Action, ApplyResult, ObjectOutcome
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.discovery import Resource
@@ -31,7 +31,6 @@ from kubeflow_volcano.rollout.state.lock import Lock
 from kubeflow_volcano.rollout.state.store import create_once, ensure_namespace
 from kubeflow_volcano.text import counted, few
 
-_PARALLEL = 8
 _SPACE_SECONDS = 120.0
 _MOST_SHOWN = 12
 _PROFILE = ("kubeflow.org/v1", "Profile")
@@ -101,7 +100,7 @@ class _Run:
             if self.lost():
                 break
             self._progress(f"restoring {_kinds(members)}")
-            for obj, outcome in zip(members, in_parallel(self._one, members, _PARALLEL), strict=True):
+            for obj, outcome in zip(members, in_parallel(self._one, members), strict=True):
                 self._outcomes.append(outcome)
                 if outcome.uid and "uid" in obj["metadata"]:
                     self._uids[obj["metadata"]["uid"]] = outcome.uid
@@ -201,11 +200,7 @@ def _refused(
     allow_rights: bool,
 ) -> Iterator[Problem]:
     """Problems about objects that no backup of this inventory has."""
-    ours = {
-        item["metadata"]["name"]
-        for item in cluster.list("apiextensions.k8s.io/v1", "CustomResourceDefinition", brief=True).items
-        if owned_by(item, FIELD_MANAGER) is not None
-    }
+    ours = own_crds(cluster)
     titles = {item.key: item.title for item in served if item.title in ours or item.title in platform.crds}
     present = {item["metadata"]["name"]: item for item in cluster.list("v1", "Namespace", brief=True).items}
     # The profile controller takes no namespace without its annotation (Reconcile in profile_controller.go), and a

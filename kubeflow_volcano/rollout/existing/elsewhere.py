@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from kubeflow_volcano.catalog.images.names import ImageName, program_of
 from kubeflow_volcano.catalog.model import Component
-from kubeflow_volcano.cluster.admission.webhooks import WEBHOOK_KINDS, backends, selected, webhooks
+from kubeflow_volcano.cluster.admission.webhooks import backends, selected, webhook_configurations, webhooks
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.ownership import mark_of
@@ -120,10 +120,9 @@ def _around(
     A Service with the mark of another tool than theirs is not. `live` are all workloads.
     """
     services = cluster.list("v1", "Service").items
-    configurations = [
-        obj for kind in sorted(WEBHOOK_KINDS) for obj in cluster.list("admissionregistration.k8s.io/v1", kind).items
-    ]
-    hooks = {hook.owner for hook in webhooks(configurations) if backends(hook, (*services, *workloads))}
+    hooks = {
+        hook.owner for hook in webhooks(webhook_configurations(cluster)) if backends(hook, (*services, *workloads))
+    }
     theirs = {_account(obj) for obj in workloads}
     bindings = [
         Ref.of(obj)

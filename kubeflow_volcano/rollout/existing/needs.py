@@ -13,7 +13,7 @@ from kubeflow_volcano.apply.survey import learn_kinds
 from kubeflow_volcano.apply.waiting.webhooks import wait_for_webhooks
 from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.catalog.model import Component
-from kubeflow_volcano.cluster.admission.webhooks import WEBHOOK_KINDS
+from kubeflow_volcano.cluster.admission.webhooks import webhook_configurations
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.mesh import mesh_of
 from kubeflow_volcano.cluster.objects import Object, Ref, group_of, new_object
@@ -28,7 +28,6 @@ from kubeflow_volcano.rollout.existing.volcano import volcano_problems
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.text import few
 
-_ADMISSION = "admissionregistration.k8s.io/v1"
 _CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 _PAGE = 500
 _WEBHOOK_SECONDS = 30.0
@@ -109,9 +108,8 @@ def _unfit(
     yield from wrong_modes(cluster, existing, parts)
     if any(part.name == _ISTIO for part in existing):
         manifests = [obj for found in theirs.values() for obj in found]
-        configurations = [item for kind in sorted(WEBHOOK_KINDS) for item in cluster.list(_ADMISSION, kind).items]
         mesh = mesh_of([item for item in live if item["kind"] == "Deployment"], cluster.get)
-        found = Found([*pods, *live], configurations, mesh, _spaces(cluster, [*manifests, *objects]))
+        found = Found([*pods, *live], webhook_configurations(cluster), mesh, _spaces(cluster, [*manifests, *objects]))
         yield from unfit_mesh(objects, manifests, found)
 
 
@@ -226,12 +224,10 @@ def _webhooks(cluster: Cluster, existing: Iterable[Component]) -> Iterator[Ref]:
     """The webhook configurations of these components by name, and all that intercept their kinds."""
     parts = [*existing]
     groups, named = _groups(parts), {ref for part in parts for ref in part.webhooks}
-    for kind in sorted(WEBHOOK_KINDS):
-        for item in cluster.list(_ADMISSION, kind).items:
-            rules = [rule for hook in item.get("webhooks") or () for rule in hook.get("rules") or ()]
-            ref = Ref(_ADMISSION, kind, "", item["metadata"]["name"])
-            if ref in named or any(groups & {*rule["apiGroups"]} for rule in rules):
-                yield ref
+    for item in webhook_configurations(cluster):
+        rules = [rule for hook in item.get("webhooks") or () for rule in hook.get("rules") or ()]
+        if Ref.of(item) in named or any(groups & {*rule["apiGroups"]} for rule in rules):
+            yield Ref.of(item)
 
 
 def _groups(parts: Iterable[Component]) -> set[str]:

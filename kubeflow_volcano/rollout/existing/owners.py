@@ -27,7 +27,6 @@ from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.state.inventory import read_inventory
 from kubeflow_volcano.text import few
 
-_PARALLEL = 8
 _PAGE = 500
 _VERSION = "app.kubernetes.io/version"
 _MOST_SHOWN = 12
@@ -146,7 +145,7 @@ def _live(cluster: Cluster, refs: Iterable[Ref]) -> Mapping[Ref, Object]:
         return {}
 
     live: dict[Ref, Object] = {}
-    for answer in in_parallel(look, sorted({ref[:3] for ref in refs}), _PARALLEL):
+    for answer in in_parallel(look, sorted({ref[:3] for ref in refs})):
         live |= answer
     return live
 

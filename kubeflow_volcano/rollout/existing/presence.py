@@ -8,7 +8,7 @@ from kubeflow_volcano.catalog import read
 from kubeflow_volcano.catalog.existing.shared import shared_part
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.catalog.model import Component
-from kubeflow_volcano.cluster.admission.webhooks import WEBHOOK_KINDS, webhooks
+from kubeflow_volcano.cluster.admission.webhooks import webhook_configurations, webhooks
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import NotServed
 from kubeflow_volcano.cluster.applied_objects import GUARDED_KINDS
@@ -17,7 +17,6 @@ from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.text import few
 
 WORKLOADS = (("apps/v1", "DaemonSet"), ("apps/v1", "Deployment"), ("apps/v1", "StatefulSet"))
-_ADMISSION = "admissionregistration.k8s.io/v1"
 _JUDGED_ELSEWHERE = frozenset(read.INDEPENDENT)
 """Components that are looked for by what they do: schedulers, and the default StorageClass."""
 
@@ -59,7 +58,7 @@ def absent_component(
 
 def _runs(cluster: Cluster, own: Sequence[Ref], manifests: Sequence[Object], live: Sequence[Object]) -> bool:
     running = {Ref.of(item) for item in live}
-    configurations = [item for kind in sorted(WEBHOOK_KINDS) for item in cluster.list(_ADMISSION, kind).items]
+    configurations = webhook_configurations(cluster)
     if not running.isdisjoint(own) or not {Ref.of(item) for item in configurations}.isdisjoint(own):
         return True
     mine = [obj for obj in manifests if Ref.of(obj) in own]

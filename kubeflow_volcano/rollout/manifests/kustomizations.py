@@ -67,15 +67,16 @@ class Kustomizations:
 
 def has_kustomization(folder: Path) -> bool:
     """Whether kustomize can build that directory."""
-    return _own(folder) is not None
+    return kustomization_in(folder) is not None
 
 
-def _own(folder: Path) -> Path | None:
+def kustomization_in(folder: Path) -> Path | None:
+    """The kustomization file of that directory; None if it has none."""
     return next((folder / name for name in _NAMES if (folder / name).is_file()), None)
 
 
 def _read(folder: Path) -> _Kustomization:
-    own = _own(folder)
+    own = kustomization_in(folder)
     if own is None:
         return _Kustomization(frozenset(), (), ())
     files, bases, remotes = {own}, [], []

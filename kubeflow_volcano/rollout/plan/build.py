@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -205,12 +205,4 @@ def _defect(item: Any) -> dict[str, Any]:
 
 
 def _finding(item: Finding) -> dict[str, Any]:
-    return {
-        "id": item.id,
-        "title": item.title,
-        "verdict": str(item.verdict),
-        "found": item.found,
-        "details": list(item.details),
-        "needed": item.needed,
-        "todo": item.todo,
-    }
+    return {**asdict(item), "verdict": str(item.verdict), "details": list(item.details)}

@@ -20,7 +20,6 @@ from kubeflow_volcano.rollout.patches.pods.claims import claims_in
 from kubeflow_volcano.rollout.settings.ceded import CededFields, ceded_of
 from kubeflow_volcano.rollout.settings.pods.claims import ClaimSettings
 
-_PARALLEL = 8
 _CLASS = ("storage.k8s.io/v1", "StorageClass")
 
 Parts = Mapping[str, Sequence[Object]]
@@ -48,7 +47,7 @@ def unmet_claims(
                     "correct the name, or create the class.",
                 )
     refs = [Ref.of(obj) for obj in declared]
-    for obj, ref, live in zip(declared, refs, in_parallel(cluster.get, refs, _PARALLEL), strict=True):
+    for obj, ref, live in zip(declared, refs, in_parallel(cluster.get, refs), strict=True):
         if live is None:
             continue
         kept = without(obj, ceded_of(ceded, obj))

@@ -35,7 +35,6 @@ from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.text import few
 
-_PARALLEL = 8
 _SECONDS = 10.0
 _SYSTEM = re.compile(r"kube-|openshift")
 """Namespaces that are often exempt: they are asked last."""
@@ -97,7 +96,7 @@ def refused_pods(cluster: Cluster, given: Mapping[str, str], parts: Parts, progr
             continue
         injected = redirects and labels.get(INJECTION) == "enabled"
         pods = [_pod(obj, place, injected=injected) for obj in found]
-        said = in_parallel(lambda pod: _refusal(cluster, pod), pods, _PARALLEL)
+        said = in_parallel(lambda pod: _refusal(cluster, pod), pods)
         refused = {str(Ref.of(obj)): text for obj, text in zip(found, said, strict=True) if violated(text)}
         if refused:
             yield _problem(name, refused, given, exists=name in live, labelled=labels)

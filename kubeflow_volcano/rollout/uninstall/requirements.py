@@ -7,6 +7,7 @@ from functools import partial
 from typing import TypeVar
 
 from kubeflow_volcano.apply.compare import owned_by
+from kubeflow_volcano.apply.graph import closure
 from kubeflow_volcano.apply.removing.wording import kubectl
 from kubeflow_volcano.catalog import read
 from kubeflow_volcano.catalog.gangs import VOLCANO
@@ -51,9 +52,10 @@ def dependents(settings: Settings, brought: Mapping[str, Component]) -> Iterator
     """Components to remove that others need, which stay."""
     chosen = settings.uninstall.components
     users: dict[str, list[str]] = {}
-    for name, part in brought.items():
+    needs = {name: _requirements(settings, part, brought) for name, part in brought.items()}
+    for name in brought:
         if name not in chosen:
-            for need in _requirements(settings, part, brought) & set(chosen):
+            for need in closure(name, needs) & set(chosen):
                 users.setdefault(need, []).append(name)
     if not users:
         return
@@ -153,13 +155,6 @@ def _loaded(load: Callable[[str], T], version: str) -> T | None:
 
 
 def _requirements(settings: Settings, part: Component, brought: Mapping[str, Component]) -> set[str]:
-    """Names of the components that it needs, directly or through others, among those that are there."""
-    required: set[str] = set()
-    waiting = [part]
-    while waiting:
-        for need in map(settings.stands_in, waiting.pop().requires):
-            unused = need == VOLCANO.name and settings.gang_scheduler == "none"
-            if need in brought and need not in required and not unused:
-                required.add(need)
-                waiting.append(brought[need])
-    return required
+    """Names of the components that it needs itself, among those that are there."""
+    unused = {VOLCANO.name} if settings.gang_scheduler == "none" else set()
+    return {*map(settings.stands_in, part.requires)} & brought.keys() - unused

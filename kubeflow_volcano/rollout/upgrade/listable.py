@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from kubeflow_volcano.apply.compare import owned_by
-from kubeflow_volcano.apply.removing.managed import preferred_kinds
+from kubeflow_volcano.apply.removing.managed import own_crds, preferred_kinds
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.discovery import Resource
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.stored_versions import lost_version, problem
 from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.problems import Problem
-
-_PARALLEL = 8
 
 
 def unlistable(cluster: Cluster) -> list[Problem]:
@@ -21,8 +17,7 @@ def unlistable(cluster: Cluster) -> list[Problem]:
     Raises:
         ApiError: the API server does not answer, or refuses a list for another reason.
     """
-    crds = cluster.list("apiextensions.k8s.io/v1", "CustomResourceDefinition", brief=True).items
-    ours = {item["metadata"]["name"] for item in crds if owned_by(item, FIELD_MANAGER) is not None}
+    ours = own_crds(cluster)
 
     def look(kind: Resource) -> Problem | None:
         try:
@@ -35,4 +30,4 @@ def unlistable(cluster: Cluster) -> list[Problem]:
         return None
 
     kinds = [kind for kind in preferred_kinds(cluster) if kind.title in ours]
-    return [found for found in in_parallel(look, kinds, _PARALLEL) if found]
+    return [found for found in in_parallel(look, kinds) if found]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
@@ -17,8 +17,7 @@ from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.images.registry.access import mirror_registry
 from kubeflow_volcano.rollout.images.registry.client import Answer, Limits, Registry
 from kubeflow_volcano.rollout.images.registry.rate import RateLimit, rate_limit_for
-from kubeflow_volcano.rollout.images.report.entry import Entry
-from kubeflow_volcano.rollout.images.report.image_list import ImagesReport
+from kubeflow_volcano.rollout.images.report.image_list import ImagesReport, why_unavailable
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.text import counted
 
@@ -78,25 +77,6 @@ class Probe:
             )
 
 
-def probe(
-    entries: Iterable[Entry],
-    registry: Registry,
-    rate: RateLimit,
-    parallel: int,
-    progress: Progress,
-    *,
-    most_refusals: int,
-) -> Probe:
-    """Request each name on a mirror once, but for images that are known to be gone or not served."""
-    names: dict[str, str] = {}
-    for entry in entries:
-        if entry.use.covered:
-            known = "gone upstream" if entry.judgement.gone else ""
-            known = "not on the mirror's list" if entry.judgement.served is False else known
-            names[entry.use.mirrored] = known
-    return ask(names, registry, rate, parallel, progress, most_refusals=most_refusals)
-
-
 def ask(
     names: Mapping[str, str],
     registry: Registry,
@@ -138,14 +118,16 @@ def ask(
 def ask_mirror(report: ImagesReport, settings: Settings, progress: Progress) -> Probe:
     """Probe the images of a report as the inventory says, and a known mirror no faster than it allows.
 
+    Images that are known to be gone or not served are not requested.
+
     Raises:
         InvalidInput: a file with credentials or certificates cannot be used.
     """
     mirror = settings.mirror
-    names = (entry.use.mirrored for entry in report.entries if entry.use.covered)
+    names = {entry.use.mirrored: why_unavailable(entry, settings) for entry in report.entries if entry.use.covered}
     rate = rate_limit_for(names, mirror.probe_per_minute)
     registry = mirror_registry(settings, rate)
-    return probe(report.entries, registry, rate, mirror.probe_parallel, progress, most_refusals=mirror.refusals)
+    return ask(names, registry, rate, mirror.probe_parallel, progress, most_refusals=mirror.refusals)
 
 
 class _Run:

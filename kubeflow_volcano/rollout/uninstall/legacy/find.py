@@ -18,7 +18,6 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.parallel import in_parallel
 
-_PARALLEL = 8
 _CRDS = "apiextensions.k8s.io/v1"
 _WORKLOADS = (("apps/v1", "Deployment"), ("apps/v1", "StatefulSet"))
 _KFDEF_GROUP = KFDEF_CRD.partition(".")[2]
@@ -55,7 +54,7 @@ def find_leftovers(cluster: Cluster, tools: Collection[str], deadline: Deadline)
 
     leftovers: dict[Ref, tuple[str, Object]] = {}
     unread: dict[str, str] = {}
-    for kind, answer in zip(kinds, in_parallel(look, kinds, _PARALLEL), strict=True):
+    for kind, answer in zip(kinds, in_parallel(look, kinds), strict=True):
         if isinstance(answer, str):
             unread[kind.title] = answer
         else:

@@ -8,7 +8,7 @@ import re
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from email.utils import format_datetime
@@ -24,12 +24,11 @@ from cryptography.x509.oid import NameOID
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.progress import Progress, silent
 from kubeflow_volcano.rollout.images.registry.client import Answer, Registry, scheme_of
-from kubeflow_volcano.rollout.images.registry.probe import Probe, ask_mirror
-from kubeflow_volcano.rollout.images.registry.probe import probe as probe_within
+from kubeflow_volcano.rollout.images.registry.probe import Probe, ask, ask_mirror
 from kubeflow_volcano.rollout.images.registry.rate import RateLimit
 from kubeflow_volcano.rollout.images.rename.rewrite import ImageUse, rewrite
 from kubeflow_volcano.rollout.images.report.entry import Entry
-from kubeflow_volcano.rollout.images.report.image_list import report
+from kubeflow_volcano.rollout.images.report.image_list import ImagesReport, report
 from kubeflow_volcano.rollout.images.report.judge import Judgement
 from kubeflow_volcano.rollout.settings.settings import parse
 from tests.serving import Handler, listen, serving
@@ -39,8 +38,8 @@ from tests.waiting import Clock
 MOST_REFUSALS = 10
 
 
-def probe(entries: list[Entry], registry: Registry, rate: RateLimit, parallel: int, progress: Progress) -> Probe:
-    return probe_within(entries, registry, rate, parallel, progress, most_refusals=MOST_REFUSALS)
+def probe(names: Iterable[str], registry: Registry, rate: RateLimit, parallel: int, progress: Progress) -> Probe:
+    return ask(dict.fromkeys(names, ""), registry, rate, parallel, progress, most_refusals=MOST_REFUSALS)
 
 
 @dataclass
@@ -128,7 +127,7 @@ def entry(image: str, *, gone: str = "", served: bool | None = None, covered: bo
 def asked(mirror: Mirror, *names: str, parallel: int = 1, clock: Clock | None = None, limit: int = 1000) -> Probe:
     clock = clock or Clock()
     pace = RateLimit(limit, clock, clock.wait)
-    return probe([entry(f"{mirror.host}/{name}") for name in names], Registry(pace), pace, parallel, silent)
+    return probe([f"{mirror.host}/{name}" for name in names], Registry(pace), pace, parallel, silent)
 
 
 def verdicts(result: Probe) -> list[str]:
@@ -244,7 +243,7 @@ def test_an_exception_that_nobody_expects_ends_the_probe_at_once(monkeypatch: py
     pace = RateLimit(1000)
     started = time.monotonic()
     with pytest.raises(ZeroDivisionError):
-        probe([entry("a.io/b:1"), entry("a.io/b:bad")], Broken(pace), pace, 2, silent)
+        probe(["a.io/b:1", "a.io/b:bad"], Broken(pace), pace, 2, silent)
     assert time.monotonic() - started < 10
 
 
@@ -278,7 +277,7 @@ def test_a_long_probe_tells_where_it_is(started: Start, monkeypatch: pytest.Monk
     mirror = started(Mirror(delay=0.05))
     lines: list[str] = []
     pace = RateLimit(100)
-    probe([entry(f"{mirror.host}/a:{number}") for number in range(3)], Registry(pace), pace, 1, lines.append)
+    probe([f"{mirror.host}/a:{number}" for number in range(3)], Registry(pace), pace, 1, lines.append)
     assert lines[0] == "asking the mirror for 3 images, at most 100 requests a minute"
     assert [
         line
@@ -298,7 +297,7 @@ def test_an_interruption_does_not_wait_for_the_next_minute(started: Start, monke
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        probe([entry(f"{mirror.host}/a:{number}") for number in range(3)], Registry(pace), pace, 1, interrupt)
+        probe([f"{mirror.host}/a:{number}" for number in range(3)], Registry(pace), pace, 1, interrupt)
     assert len(mirror.requests) == 1, "the next request would be one of the next minute"
 
 
@@ -310,14 +309,14 @@ def test_no_more_at_once_than_allowed(started: Start) -> None:
 
 def test_what_is_known_is_not_asked(started: Start) -> None:
     mirror = started(Mirror())
-    pace = RateLimit(100)
     entries = [
         entry(f"{mirror.host}/gone:1", gone="since 2025"),
         entry(f"{mirror.host}/unlisted:1", served=False),
         entry("elsewhere.example.com/x:1", covered=False),
         entry(f"{mirror.host}/good:1"),
     ]
-    result = probe(entries, Registry(pace), pace, 1, silent)
+    settings = parse({"image_mirror_mode": "rewrite", "image_mirror_probe_per_minute": 1000})
+    result = ask_mirror(ImagesReport(tuple(entries), (), (), ()), settings, silent)
     assert [(item.verdict, item.why) for item in result.answers] == [
         ("unasked", "gone upstream"),
         ("unasked", "not on the mirror's list"),
@@ -329,7 +328,7 @@ def test_what_is_known_is_not_asked(started: Start) -> None:
 def test_a_slow_mirror_is_given_up_after_three(started: Start) -> None:
     mirror = started(Mirror(delay=10.0))
     pace = RateLimit(100)
-    entries = [entry(f"{mirror.host}/a:{number}") for number in range(8)]
+    entries = [f"{mirror.host}/a:{number}" for number in range(8)]
     result = probe(entries, Registry(pace, timeout_seconds=0.05), pace, 1, silent)
     assert verdicts(result) == ["unanswered"] * 3 + ["unasked"] * 5
     assert "timed out" in result.stopped
@@ -340,7 +339,7 @@ def test_nobody_there_is_told(started: Start) -> None:
     pace = RateLimit(100)
     with answering(Mirror()) as other:
         host = other.host
-    result = probe([entry(f"{host}/a:1"), entry(f"{mirror.host}/a:1")], Registry(pace), pace, 1, silent)
+    result = probe([f"{host}/a:1", f"{mirror.host}/a:1"], Registry(pace), pace, 1, silent)
     assert [(item.verdict, "refused" in item.why) for item in result.answers] == [
         ("unanswered", True),
         ("there", False),
@@ -378,7 +377,7 @@ def test_an_unknown_authority_ends_it_at_once(certificate: Path) -> None:
     pace = RateLimit(100)
     with answering(Mirror(), context) as mirror:
         host = mirror.host.replace("127.0.0.1", "localhost")
-        entries = [entry(f"{host}/a:{number}") for number in range(3)]
+        entries = [f"{host}/a:{number}" for number in range(3)]
         result = probe(entries, Registry(pace, scheme=lambda _: "https"), pace, 1, silent)
     assert mirror.requests == []
     assert verdicts(result) == ["unanswered", "unasked", "unasked"]
@@ -392,7 +391,7 @@ def test_a_trusted_authority_is_asked(certificate: Path, monkeypatch: pytest.Mon
     pace = RateLimit(100)
     with answering(Mirror(), context) as mirror:
         host = mirror.host.replace("127.0.0.1", "localhost")
-        result = probe([entry(f"{host}/a:1")], Registry(pace, scheme=lambda _: "https"), pace, 1, silent)
+        result = probe([f"{host}/a:1"], Registry(pace, scheme=lambda _: "https"), pace, 1, silent)
     assert verdicts(result) == ["there"]
 
 
