@@ -7,6 +7,7 @@ from typing import Any
 
 from kubernetes.utils.quantity import parse_quantity
 
+from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.foreign import read_json
 
@@ -32,10 +33,10 @@ _IDENTITY = frozenset({"name", "namespace"})
 _NONE_IF_EMPTY = frozenset({"args", "command"})
 
 
-def is_up_to_date(declared: Object, live: Object, manager: str) -> bool:
-    """Whether `live` has every declared field, owned by `manager`, and `manager` owns no other field.
+def is_up_to_date(declared: Object, live: Object) -> bool:
+    """Whether `live` has every declared field, owned by this project, and this project owns no other field.
 
-    The comparison reads the declared object, the live one, and the manager's fields in managedFields, which
+    The comparison reads the declared object, the live one, and this project's fields in managedFields, which
     distinguish lists by key from atomic lists. A field that another manager took over counts as different even if its
     value is the same, because a later change by that manager would not be a visible conflict; the object is applied
     once more. Defaults of the API server, quantities in another form and dropped zero values count as equal.
@@ -46,7 +47,7 @@ def is_up_to_date(declared: Object, live: Object, manager: str) -> bool:
     text = _declared_part(declared)
     if not text:
         return True
-    entry = owned_by(live, manager)
+    entry = own_entry(live)
     return (
         entry is not None
         and entry["apiVersion"] == declared["apiVersion"]
@@ -54,10 +55,10 @@ def is_up_to_date(declared: Object, live: Object, manager: str) -> bool:
     )
 
 
-def owned_by(live: Object, manager: str) -> Mapping[str, Any] | None:
-    """The managedFields entry of what `manager` applied; None if it applied nothing."""
+def own_entry(live: Object) -> Mapping[str, Any] | None:
+    """The managedFields entry of what this project applied; None if it applied nothing."""
     for entry in live["metadata"].get("managedFields") or ():
-        if (entry["manager"], entry["operation"], entry.get("subresource", "")) == (manager, "Apply", ""):
+        if (entry["manager"], entry["operation"], entry.get("subresource", "")) == (FIELD_MANAGER, "Apply", ""):
             fields: Mapping[str, Any] = entry
             return fields
     return None

@@ -22,7 +22,6 @@ from kubeflow_volcano.apply.waiting.trust import restart_for_ca_bundle, restart_
 from kubeflow_volcano.apply.waiting.webhooks import wait_for_webhooks
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import Readiness
 from kubeflow_volcano.cluster.watch.waiting import wait_ready
@@ -145,7 +144,6 @@ class Engine:
                 self.cluster,
                 self._objects,
                 self._kinds,
-                FIELD_MANAGER,
                 self.deadline,
                 ceded=self._ceded,
                 adopted=self._applier.adopted,

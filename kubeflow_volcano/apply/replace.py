@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from http import HTTPStatus
 
-from kubeflow_volcano.apply.compare import owned_by
+from kubeflow_volcano.apply.compare import own_entry
 from kubeflow_volcano.apply.removing.ending import wait_for_end
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
@@ -48,9 +48,9 @@ def is_immutable_error(error: ApiError) -> bool:
     return error.status == HTTPStatus.UNPROCESSABLE_ENTITY and bool(_IMMUTABLE.search(error.message))
 
 
-def is_replaceable(ref: Ref, live: Object | None, manager: str, *, adopted: bool = False) -> bool:
-    """Whether the object may be deleted and recreated: a safe kind that `manager` has applied or is to take over."""
-    return (ref.group, ref.kind) in _SAFE and live is not None and (adopted or owned_by(live, manager) is not None)
+def is_replaceable(ref: Ref, live: Object | None, *, adopted: bool = False) -> bool:
+    """Whether the object may be deleted and recreated: a safe kind that this project has applied or is to take over."""
+    return (ref.group, ref.kind) in _SAFE and live is not None and (adopted or own_entry(live) is not None)
 
 
 def wait_for_deletion(cluster: Cluster, ref: Ref, uid: str, deadline: Deadline) -> bool:

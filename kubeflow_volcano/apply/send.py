@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
-from kubeflow_volcano.apply.compare import owned_by
+from kubeflow_volcano.apply.compare import own_entry
 from kubeflow_volcano.apply.fields.ceded import Pointer, give_up, owns, with_live_values, without
 from kubeflow_volcano.apply.fields.takeover import appliers, has_left_fields, take_over, without_left_fields
 from kubeflow_volcano.apply.replace import is_immutable_error, is_replaceable, wait_for_deletion
@@ -140,7 +140,7 @@ class Applier:
                     is_immutable_error(error)
                     and before
                     and not replaced
-                    and is_replaceable(ref, before, FIELD_MANAGER, adopted=ref in self.adopted)
+                    and is_replaceable(ref, before, adopted=ref in self.adopted)
                 ):
                     if self.check:
                         return obj, True
@@ -160,19 +160,13 @@ class Applier:
     def _without_ceded(self, obj: Object, live: Object, ceded: Sequence[Pointer]) -> Object:
         """What is sent of an object that exists, after fields that are left to others were given up."""
         if self.check:
-            return with_live_values(obj, live, FIELD_MANAGER, ceded)
-        if owns(live, obj, FIELD_MANAGER, ceded):
+            return with_live_values(obj, live, ceded)
+        if owns(live, obj, ceded):
             self._give_up(obj, ceded)
         return without(obj, ceded)
 
     def _give_up(self, obj: Object, ceded: Sequence[Pointer]) -> None:
-        edit(
-            self.cluster,
-            Ref.of(obj),
-            lambda live: give_up(live, obj, FIELD_MANAGER, ceded),
-            manager=FIELD_MANAGER,
-            deadline=self.deadline,
-        )
+        edit(self.cluster, Ref.of(obj), lambda live: give_up(live, obj, ceded), deadline=self.deadline)
 
     def _take_over(self, ref: Ref, before: Object | None) -> bool:
         """Give an adopted object to this project; returns whether a tool had applied it."""
@@ -181,13 +175,7 @@ class Applier:
             return False  # taken over earlier: what a tool has applied since then is in the declared fields
         if tools and not self.check:
             self.progress(f"{ref} is taken over from {', '.join(tools)}")
-            edit(
-                self.cluster,
-                ref,
-                lambda live: take_over(live, FIELD_MANAGER),
-                manager=FIELD_MANAGER,
-                deadline=self.deadline,
-            )
+            edit(self.cluster, ref, take_over, deadline=self.deadline)
         return bool(tools)
 
     def _may_force(self, ref: Ref, before: Object | None, error: ApiError) -> bool:
@@ -198,9 +186,7 @@ class Applier:
         return ref in self.adopted or (bool(managers) and all(map(writes_for_us, managers)))
 
     def _is_ours(self, live: Object | None) -> bool:
-        return live is not None and (
-            owned_by(live, FIELD_MANAGER) is not None or live["metadata"]["uid"] in self.brought
-        )
+        return live is not None and (own_entry(live) is not None or live["metadata"]["uid"] in self.brought)
 
     def _heals(self, error: ApiError, unseen: Deadline) -> bool:
         """Whether to retry: a webhook will answer or see what was sent, or another client created the object first."""

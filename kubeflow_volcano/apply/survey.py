@@ -58,7 +58,6 @@ def survey(
     cluster: Cluster,
     objects: Mapping[Ref, Object],
     kinds: Kinds,
-    manager: str,
     deadline: Deadline,
     *,
     ceded: Mapping[Ref, tuple[Pointer, ...]] = MappingProxyType({}),
@@ -98,7 +97,7 @@ def survey(
             if ref in found:
                 scaler = autoscalers.result().get(_target(ref), "") if autoscalers and ref in scaled else ""
                 stays = ref not in adopted or not has_left_fields(live)
-                found[ref] = _compared(objects[ref], live, manager, ceded.get(ref, ()), scaler, stays=stays)
+                found[ref] = _compared(objects[ref], live, ceded.get(ref, ()), scaler, stays=stays)
 
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="survey") as pool:
         autoscalers = pool.submit(_autoscalers, cluster, deadline) if scaled else None
@@ -156,14 +155,12 @@ def _target(ref: Ref) -> Ref:
     return ref._replace(api_version=ref.group)
 
 
-def _compared(
-    declared: Object, live: Object, manager: str, ceded: tuple[Pointer, ...], scaler: str, *, stays: bool
-) -> Found:
+def _compared(declared: Object, live: Object, ceded: tuple[Pointer, ...], scaler: str, *, stays: bool) -> Found:
     """How the two compare; `stays` says whether fields that are not declared are left as they are."""
     ready, uid = assess(live).ready, live["metadata"]["uid"]
     scaler = "" if REPLICAS in ceded else scaler
     left = (*ceded, REPLICAS) if scaler else ceded
     deleted = "deletionTimestamp" in live["metadata"]
-    if stays and not deleted and is_up_to_date(without(declared, left), live, manager):
+    if stays and not deleted and is_up_to_date(without(declared, left), live):
         return Found(Presence.UP_TO_DATE, None, ready, uid, left, scaler)
     return Found(Presence.DIFFERS, live, ready, uid, left, scaler)

@@ -7,6 +7,7 @@ from http import HTTPStatus
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 
@@ -14,13 +15,7 @@ _TRIES = 5
 
 
 def edit(
-    cluster: Cluster,
-    ref: Ref,
-    change: Callable[[Object], bool],
-    *,
-    manager: str,
-    deadline: Deadline,
-    subresource: str = "",
+    cluster: Cluster, ref: Ref, change: Callable[[Object], bool], *, deadline: Deadline, subresource: str = ""
 ) -> None:
     """Read an object, let `change` edit it, and replace it; again if others, such as an injector, changed it meanwhile.
 
@@ -35,7 +30,7 @@ def edit(
         if not change(live):
             return
         try:
-            cluster.replace(live, subresource=subresource, manager=manager, deadline=deadline)
+            cluster.replace(live, subresource=subresource, manager=FIELD_MANAGER, deadline=deadline)
         except ApiError as error:
             if last or error.status != HTTPStatus.CONFLICT:
                 raise

@@ -19,7 +19,6 @@ from pathlib import Path
 from kubeflow_volcano.apply.removing.managed import managed_objects
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.applied_objects import Brought
-from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.progress import to_stderr
 from kubeflow_volcano.rollout.desired import render_upstream
 from kubeflow_volcano.rollout.existing.owners import brought_uids
@@ -50,7 +49,7 @@ def main(kubeconfig: str, variables: str) -> None:
     engine.apply()
     seconds, cpu = time.monotonic() - started, time.process_time() - cpu
     whole = time.monotonic()
-    found = managed_objects(cluster, FIELD_MANAGER, engine.deadline)
+    found = managed_objects(cluster, engine.deadline)
     share = (time.monotonic() - whole) / (whole - begun)
     result = engine.result()
     ensure_namespace(cluster, settings.namespace_labels)

@@ -17,7 +17,6 @@ import pytest
 from kubeflow_volcano.apply.removing.managed import managed_objects
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.experiment.session import Options as Images
@@ -65,7 +64,7 @@ def play(playbook: str, **more: object) -> str:
 
 def ours(api: Cluster) -> set[Ref]:
     """What roll-outs applied, as the API server has recorded it."""
-    return set(managed_objects(api, FIELD_MANAGER, Deadline(60)).objects)
+    return set(managed_objects(api, Deadline(60)).objects)
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,6 @@ from kubeflow_volcano.apply.result import Action, ApplyResult
 from kubeflow_volcano.catalog.read import load_release
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.applied_objects import Place
-from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import InvalidInput
@@ -106,7 +105,7 @@ def prepare_storage(cluster: Cluster) -> None:
 
 def managed(cluster: Cluster) -> set[Place]:
     """The objects that roll-outs applied."""
-    return {Place.of(ref) for ref in managed_objects(cluster, FIELD_MANAGER, Deadline(60)).objects}
+    return {Place.of(ref) for ref in managed_objects(cluster, Deadline(60)).objects}
 
 
 def storage_class() -> Object:

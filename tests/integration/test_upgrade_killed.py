@@ -20,7 +20,6 @@ import pytest
 from kubeflow_volcano.apply.removing.managed import managed_objects
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.applied_objects import Place
-from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Ref, new_object
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.rehearsal.build.kept import Tools
@@ -76,7 +75,7 @@ def killed_after(seconds: float, kubeconfig: Path, variables: dict[str, Any]) ->
 
 
 def uids(cluster: Cluster) -> set[tuple[Place, str]]:
-    found = managed_objects(cluster, FIELD_MANAGER, Deadline(60)).objects
+    found = managed_objects(cluster, Deadline(60)).objects
     return {(Place.of(ref), meta["metadata"]["uid"]) for ref, meta in found.items()}
 
 

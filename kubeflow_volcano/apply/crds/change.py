@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kubeflow_volcano.apply.compare import owned_by
+from kubeflow_volcano.apply.compare import own_entry
+from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.cluster.stored_versions import storage_version
 
@@ -34,20 +35,20 @@ class CrdChange:
     drops_conversion: bool
 
 
-def change_of(declared: Object, live: Object, manager: str) -> CrdChange | None:
+def change_of(declared: Object, live: Object) -> CrdChange | None:
     """The steps from `live` to `declared`; None where the API server takes the declared CRD as it is.
 
-    CRDs that `manager` did not apply are left alone. The API server refuses a CRD whose spec.versions lacks one of
+    CRDs that this project did not apply are left alone. The API server refuses a CRD whose spec.versions lacks one of
     status.storedVersions (validateCustomResourceDefinitionStoredVersions in apiextensions-apiserver). Without a
     conversion by webhook an object is only relabelled when it is read in another version than it is stored in, so
     where that conversion ends every object must be stored in the declared version before.
     """
-    entry = owned_by(live, manager)
+    entry = own_entry(live)
     if entry is None or "deletionTimestamp" in live["metadata"]:
         return None
     storage = storage_version(declared)
     names = {version["name"] for version in declared["spec"]["versions"]}
-    drops = _drops_conversion(declared, live, manager)
+    drops = _drops_conversion(declared, live)
     found = (live.get("status") or {}).get("storedVersions") or ()
     stored = tuple(name for name in found if name not in names or (drops and name != storage))
     if not stored and not drops:
@@ -75,8 +76,8 @@ def intermediate(declared: Object, live: Object) -> Object:
     return {**declared, "spec": spec}
 
 
-def _drops_conversion(declared: Object, live: Object, manager: str) -> bool:
-    """Whether the conversion is one of `manager`, and the declared CRD has none.
+def _drops_conversion(declared: Object, live: Object) -> bool:
+    """Whether the conversion is this project's, and the declared CRD has none.
 
     Others may have added to it, as injectors of a caBundle do. Where another manager applied a whole conversion, it is
     that one's to end.
@@ -86,9 +87,9 @@ def _drops_conversion(declared: Object, live: Object, manager: str) -> bool:
     ours = False
     for entry in live["metadata"].get("managedFields") or ():
         fields = ((entry.get("fieldsV1") or {}).get("f:spec") or {}).get("f:conversion") or {}
-        if (entry["manager"], entry["operation"]) == (manager, "Apply"):
+        if (entry["manager"], entry["operation"]) == (FIELD_MANAGER, "Apply"):
             ours = "f:strategy" in fields
-        elif entry["manager"] != manager and "f:conversionReviewVersions" in set(_names(fields)):
+        elif entry["manager"] != FIELD_MANAGER and "f:conversionReviewVersions" in set(_names(fields)):
             return False
     return ours
 

@@ -15,7 +15,6 @@ from kubeflow_volcano.apply.result import Action, ObjectOutcome
 from kubeflow_volcano.apply.survey import Found, Presence
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import Progress
@@ -88,7 +87,7 @@ class CrdSender:
         return (outcome.ref.group, outcome.ref.kind) in self._changing and bool(_BY_SCHEMA.match(outcome.reason))
 
     def _steps(self, obj: Object, live: Object) -> CrdSteps | None:
-        change = change_of(obj, live, FIELD_MANAGER)
+        change = change_of(obj, live)
         if change is None:
             return None
         return CrdSteps(self._cluster, obj, live, change, deadline=self._deadline, progress=self._progress)

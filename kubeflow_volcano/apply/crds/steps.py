@@ -11,7 +11,6 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.connection import TABLE
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.edit import edit
-from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.stored_versions import lost_version, readable_version, storage_version
 from kubeflow_volcano.deadline import Deadline
@@ -122,7 +121,7 @@ class CrdSteps:
             return True
 
         send(intermediate(self._declared, self._live), self._live)
-        edit(self._cluster, self._ref, remember, manager=FIELD_MANAGER, deadline=self._deadline, subresource="status")
+        edit(self._cluster, self._ref, remember, deadline=self._deadline, subresource="status")
 
     def _await(self, version: str, *, marked: bool) -> None:
         """Wait until the API server goes by a CRD that has `MARK`, or by one that does not.
@@ -259,7 +258,7 @@ class CrdSteps:
             live["status"]["storedVersions"] = [name for name in stored if name not in self.change.stored]
             return True
 
-        edit(self._cluster, self._ref, reduce, manager=FIELD_MANAGER, deadline=self._deadline, subresource="status")
+        edit(self._cluster, self._ref, reduce, deadline=self._deadline, subresource="status")
 
     def _drop_conversion(self) -> None:
         """Remove the conversion as a whole, with what injectors added to it."""
@@ -268,7 +267,7 @@ class CrdSteps:
             live["spec"]["conversion"] = {"strategy": "None"}
             return True
 
-        edit(self._cluster, self._ref, drop, manager=FIELD_MANAGER, deadline=self._deadline)
+        edit(self._cluster, self._ref, drop, deadline=self._deadline)
 
     def _kind(self, version: str) -> tuple[str, str]:
         return f"{self._declared['spec']['group']}/{version}", self._declared["spec"]["names"]["kind"]

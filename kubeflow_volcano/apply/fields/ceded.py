@@ -11,7 +11,7 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from kubeflow_volcano.apply.compare import is_item, owned_by
+from kubeflow_volcano.apply.compare import is_item, own_entry
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.foreign import read_json
@@ -51,38 +51,38 @@ def without(obj: Object, pointers: Sequence[Pointer]) -> Object:
     return left
 
 
-def owns(live: Object, declared: Object, manager: str, pointers: Sequence[Pointer]) -> bool:
-    """Whether `manager` owns one of the fields.
+def owns(live: Object, declared: Object, pointers: Sequence[Pointer]) -> bool:
+    """Whether this project owns one of the fields.
 
     Raises:
         ApiError: a field is part of a list or mapping that is only owned as a whole.
     """
-    return bool([pointer for pointer in pointers if _owned(live, declared, manager, pointer)])
+    return bool([pointer for pointer in pointers if _owned(live, declared, pointer)])
 
 
-def give_up(live: Object, declared: Object, manager: str, pointers: Sequence[Pointer]) -> bool:
-    """Remove the fields from what `manager` owns in the managedFields of `live`; returns whether it owned one.
+def give_up(live: Object, declared: Object, pointers: Sequence[Pointer]) -> bool:
+    """Remove the fields from what this project owns in the managedFields of `live`; returns whether it owned one.
 
     Raises:
         ApiError: as in `owns`.
     """
     changed = False
     for pointer in pointers:
-        if steps := _owned(live, declared, manager, pointer):
-            _drop((owned_by(live, manager) or {})["fieldsV1"], steps)
+        if steps := _owned(live, declared, pointer):
+            _drop((own_entry(live) or {})["fieldsV1"], steps)
             changed = True
     return changed
 
 
-def with_live_values(obj: Object, live: Object, manager: str, pointers: Sequence[Pointer]) -> Object:
-    """The object with the live values of those fields that `manager` still owns, and without the others.
+def with_live_values(obj: Object, live: Object, pointers: Sequence[Pointer]) -> Object:
+    """The object with the live values of those fields that this project still owns, and without the others.
 
     A dry run of it has the result that applying has after the fields were given up.
 
     Raises:
         ApiError: as in `owns`.
     """
-    owned = {pointer: steps for pointer in pointers if (steps := _owned(live, obj, manager, pointer))}
+    owned = {pointer: steps for pointer in pointers if (steps := _owned(live, obj, pointer))}
     sent = copy.deepcopy(without(obj, [pointer for pointer in pointers if pointer not in owned]))
     for pointer, steps in owned.items():
         parent, value = _parent(sent, pointer), _value(live, steps)
@@ -136,9 +136,9 @@ def _parent(obj: Any, pointer: Pointer) -> dict[str, Any] | None:
     return obj if isinstance(obj, dict) and pointer[-1] in obj else None
 
 
-def _owned(live: Object, declared: Any, manager: str, pointer: Pointer) -> Sequence[str]:
-    """The keys of managedFields that lead to a field; empty if `manager` does not own it."""
-    entry = owned_by(live, manager)
+def _owned(live: Object, declared: Any, pointer: Pointer) -> Sequence[str]:
+    """The keys of managedFields that lead to a field; empty if this project does not own it."""
+    entry = own_entry(live)
     fields: Any = (entry or {}).get("fieldsV1") or {}
     if not declares(declared, pointer):
         return ()

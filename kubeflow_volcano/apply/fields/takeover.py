@@ -12,7 +12,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kubeflow_volcano.apply.compare import is_item, owned_by
+from kubeflow_volcano.apply.compare import is_item, own_entry
+from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.foreign import read_json
 
@@ -30,12 +31,12 @@ def appliers(live: Object) -> list[str]:
     return sorted({entry["manager"] for entry in _entries(live) if _is_tools(entry)})
 
 
-def take_over(live: Object, manager: str) -> bool:
-    """Give what tools own of `live` to `manager`, as if it had applied it; returns whether there was anything."""
+def take_over(live: Object) -> bool:
+    """Give what tools own of `live` to this project, as if it had applied it; returns whether there was anything."""
     taken = [entry for entry in _entries(live) if _is_tools(entry)]
     if not taken:
         return False
-    own = owned_by(live, manager)
+    own = own_entry(live)
     last = own or max(taken, key=lambda entry: str(entry.get("time", "")))
     taken += [dict(own)] if own else []
     taken = [entry for entry in taken if entry["apiVersion"] == last["apiVersion"]]  # others name fields differently
@@ -45,7 +46,7 @@ def take_over(live: Object, manager: str) -> bool:
     rest = [entry for entry in live["metadata"]["managedFields"] if entry not in taken]
     live["metadata"]["managedFields"] = [
         *rest,
-        {**last, "manager": manager, "operation": "Apply", "fieldsV1": fields},
+        {**last, "manager": FIELD_MANAGER, "operation": "Apply", "fieldsV1": fields},
     ]
     return True
 

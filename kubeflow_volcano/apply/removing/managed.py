@@ -1,20 +1,22 @@
-"""All live objects that one field manager applied, found by their metadata alone, and the deletion of one of ours."""
+"""All live objects that this project applied, found by their metadata alone, and the deletion of one of ours."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import TypeVar
 
-from kubeflow_volcano.apply.compare import owned_by
+from kubeflow_volcano.apply.compare import own_entry
 from kubeflow_volcano.apply.result import Action, ObjectOutcome
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.discovery import Resource
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.parallel import in_parallel
+
+T = TypeVar("T")
 
 _PAGE = 500
 _CONTROLLERS = "kube-controller-manager"
@@ -51,7 +53,7 @@ of a moment does no harm: nothing is removed but by its UID, and what has just b
 
 @dataclass(frozen=True, slots=True)
 class Managed:
-    """Metadata of the objects that a field manager applied; `unread` are plurals that could not be listed, and why."""
+    """Metadata of the objects that this project applied; `unread` are plurals that could not be listed, and why."""
 
     objects: Mapping[Ref, Object]
     unread: Mapping[str, str]
@@ -59,7 +61,6 @@ class Managed:
 
 def managed_objects(
     cluster: Cluster,
-    manager: str,
     deadline: Deadline,
     *,
     kinds: Collection[tuple[str, str]] | None = None,
@@ -80,20 +81,28 @@ def managed_objects(
         if "patch" in resource.verbs and resource.key not in _NEVER_APPLIED and (kinds is None or resource.key in kinds)
     ]
 
-    def look(resource: Resource) -> Mapping[Ref, Object] | str:
+    return Managed(*read_each(wanted, lambda kind: dict(_owned(cluster, kind, uids, deadline))))
+
+
+def read_each(
+    kinds: Sequence[Resource], read: Callable[[Resource], Mapping[Ref, T]]
+) -> tuple[dict[Ref, T], dict[str, str]]:
+    """What `read` finds of all these kinds, 8 at a time; and the plurals that could not be listed, and why."""
+
+    def look(kind: Resource) -> Mapping[Ref, T] | str:
         try:
-            return dict(_owned(cluster, resource, manager, uids, deadline))
+            return read(kind)
         except ApiError as error:
             return {} if error.status == HTTPStatus.NOT_FOUND else str(error)
 
-    objects: dict[Ref, Object] = {}
+    found: dict[Ref, T] = {}
     unread: dict[str, str] = {}
-    for resource, answer in zip(wanted, in_parallel(look, wanted), strict=True):
+    for kind, answer in zip(kinds, in_parallel(look, kinds), strict=True):
         if isinstance(answer, str):
-            unread[resource.title] = answer
+            unread[kind.title] = answer
         else:
-            objects |= answer
-    return Managed(objects, unread)
+            found |= answer
+    return found, unread
 
 
 def preferred_kinds(cluster: Cluster) -> Iterator[Resource]:
@@ -118,11 +127,11 @@ def preferred_kinds(cluster: Cluster) -> Iterator[Resource]:
 def own_crds(cluster: Cluster) -> set[str]:
     """The names of the CRDs that this project applied; raises ApiError where they cannot be listed."""
     crds = cluster.list("apiextensions.k8s.io/v1", "CustomResourceDefinition", brief=True).items
-    return {item["metadata"]["name"] for item in crds if owned_by(item, FIELD_MANAGER) is not None}
+    return {item["metadata"]["name"] for item in crds if own_entry(item) is not None}
 
 
 def _owned(
-    cluster: Cluster, resource: Resource, manager: str, uids: Collection[str], deadline: Deadline
+    cluster: Cluster, resource: Resource, uids: Collection[str], deadline: Deadline
 ) -> Iterator[tuple[Ref, Object]]:
     pages = cluster.pages(
         resource.api_version,
@@ -134,7 +143,7 @@ def _owned(
     )
     for page in pages:
         for item in page.items:
-            if owned_by(item, manager) is not None or (item["metadata"]["uid"] in uids and _unmanaged(item)):
+            if own_entry(item) is not None or (item["metadata"]["uid"] in uids and _unmanaged(item)):
                 item["metadata"].pop("managedFields", None)
                 yield Ref.of(item), item
 
@@ -152,7 +161,7 @@ def delete_owned(cluster: Cluster, live: Object, *, check: bool) -> ObjectOutcom
     Raises:
         ApiError: it may not be deleted.
     """
-    if owned_by(live, FIELD_MANAGER) is None:
+    if own_entry(live) is None:
         return None
     ref = Ref.of(live)
     if check or cluster.delete(ref, uid=live["metadata"]["uid"]):

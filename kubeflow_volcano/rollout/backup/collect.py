@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 
-from kubeflow_volcano.apply.compare import owned_by
+from kubeflow_volcano.apply.compare import own_entry
 from kubeflow_volcano.apply.problems import refusal
 from kubeflow_volcano.apply.removing.managed import own_crds, preferred_kinds
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.discovery import Resource
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.stored_versions import problem
 from kubeflow_volcano.parallel import in_parallel
@@ -76,7 +75,7 @@ def _collect(cluster: Cluster, progress: Progress) -> Backup:
     volumes = tuple(
         f"{claim['metadata']['namespace']}/{claim['metadata']['name']}"
         for claim in cluster.list("v1", "PersistentVolumeClaim", brief=True).items
-        if claim["metadata"]["namespace"] in spaces | profiles or owned_by(claim, FIELD_MANAGER) is not None
+        if claim["metadata"]["namespace"] in spaces | profiles or own_entry(claim) is not None
     )
     for obj in saved:
         obj["metadata"].pop("managedFields", None)
@@ -108,7 +107,7 @@ def _namespaces(cluster: Cluster, names: Collection[str]) -> Iterator[Object]:
     """Namespaces that no profile makes and no roll-out brings."""
     for name in sorted(names):
         live = cluster.get(Ref("v1", "Namespace", "", name))
-        if live and owned_by(live, FIELD_MANAGER) is None:
+        if live and own_entry(live) is None:
             yield live
 
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-from kubeflow_volcano.apply.compare import owned_by
+from kubeflow_volcano.apply.compare import own_entry
 from kubeflow_volcano.apply.result import without_server_fields
-from kubeflow_volcano.cluster.metadata import FIELD_MANAGER, RUN_LABEL
+from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.cluster.objects import Object, conditions
 
 ROLES = frozenset({"admin", "edit", "view"})
@@ -68,7 +68,7 @@ def why_left_out(obj: Object) -> LeftOut | None:
         return LeftOut.EXPERIMENT
     if any(owner.get("controller") for owner in meta.get("ownerReferences") or ()):
         return LeftOut.DERIVED
-    if owned_by(obj, FIELD_MANAGER) is not None:
+    if own_entry(obj) is not None:
         return LeftOut.DECLARED
     return None
 

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kubeflow_volcano.apply.compare import owned_by
+from kubeflow_volcano.apply.compare import own_entry
 from kubeflow_volcano.catalog.existing.shared import Shared, shared_part
 from kubeflow_volcano.catalog.images.names import version_tag
 from kubeflow_volcano.catalog.model import Component
@@ -15,7 +15,6 @@ from kubeflow_volcano.catalog.read import with_own_parts
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import NotServed
 from kubeflow_volcano.cluster.applied_objects import GUARDED_KINDS, Place
-from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.ownership import owner_of
 from kubeflow_volcano.parallel import in_parallel
@@ -117,7 +116,7 @@ def _foreign(cluster: Cluster, part: Component, theirs: Mapping[Ref, Object]) ->
 
 def is_ours(live: Object, brought: Collection[str]) -> bool:
     """Whether this project applied the live object, or recorded its UID as `brought`."""
-    return owned_by(live, FIELD_MANAGER) is not None or live["metadata"]["uid"] in brought
+    return own_entry(live) is not None or live["metadata"]["uid"] in brought
 
 
 def places_of_existing(settings: Settings) -> frozenset[Place]:

@@ -11,7 +11,6 @@ from kubeflow_volcano.apply.problems import refusal
 from kubeflow_volcano.apply.result import Action
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.cluster.volcano import QUEUE_NAME, parent_queue
 from kubeflow_volcano.problems import InvalidInput, Problem
@@ -121,7 +120,7 @@ def _unchangeable(live: Mapping[str, Object], declared: Mapping[str, Object]) ->
     for name, obj in declared.items():
         if name not in live or state_of(live[name]) in {"Open", "Closed"}:
             continue
-        if not is_up_to_date(normalize(obj), live[name], FIELD_MANAGER):
+        if not is_up_to_date(normalize(obj), live[name]):
             yield Problem(
                 f"volcano_queues: fields of queue {name} differ while it is {state_of(live[name])}.",
                 "a queue that is Open or Closed: Volcano's webhook rejects changes in other states.",

@@ -10,7 +10,6 @@ from kubeflow_volcano.apply.removing.managed import managed_objects
 from kubeflow_volcano.cluster.admission.webhooks import webhooks
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.applied_objects import Brought, Place
-from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 
@@ -66,7 +65,7 @@ def find_stale(
         return Survey((), frozenset(), {})
     kinds = None if everything else {(place.group, place.kind) for place in recorded}
     uids = {uid for _, _, uid in recorded.values()}
-    live = managed_objects(cluster, FIELD_MANAGER, deadline, kinds=kinds, uids=uids)
+    live = managed_objects(cluster, deadline, kinds=kinds, uids=uids)
     places = {Place.of(ref): (ref, obj) for ref, obj in live.objects.items()}
     stale = []
     for place, (ref, obj) in places.items():

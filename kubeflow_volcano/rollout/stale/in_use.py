@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +43,16 @@ def others_in(namespace: str, contents: Contents, going: Collection[Stale]) -> l
     )
 
 
+def space_in_use(others: Sequence[Ref], contents: Contents) -> InUse | None:
+    """Why a namespace with these `others` stays, or one of which not all could be listed; None for an empty one."""
+    if others:
+        names = [f"{other.kind} {other.name}" for other in others]
+        return _in_use(names, f"move or delete them, such as with kubectl delete {kubectl(others[0])}")
+    for plural, text in contents.unread.items():
+        return InUse(f"{plural} in it cannot be listed: {text}", "mend that")
+    return None
+
+
 def find_in_use(
     cluster: Cluster, going: Collection[Stale], declared: Collection[Object], deadline: Deadline
 ) -> Mapping[Ref, InUse]:
@@ -58,12 +68,8 @@ def find_in_use(
     spaces = [item.ref for item in going if item.ref.kind in _SPACES]
     contents = contents_of(cluster, {ref.name for ref in spaces}, deadline)
     for ref in spaces:
-        if others := others_in(ref.name, contents, going):
-            names = [f"{other.kind} {other.name}" for other in others]
-            in_use[ref] = _in_use(names, f"move or delete them, such as with kubectl delete {kubectl(others[0])}")
-        elif contents.unread:
-            plural, text = next(iter(contents.unread.items()))
-            in_use[ref] = InUse(f"{plural} in it cannot be listed: {text}", "mend that")
+        if found := space_in_use(others_in(ref.name, contents, going), contents):
+            in_use[ref] = found
     leaving = {item.ref for item in going}
     queues = [ref for ref in leaving if ref.kind == "Queue"]
     view = QueueView.read(cluster) if queues else QueueView()

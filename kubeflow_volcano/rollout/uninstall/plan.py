@@ -6,11 +6,10 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from kubeflow_volcano.apply.removing.contents import Contents
-from kubeflow_volcano.apply.removing.wording import kubectl
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.rollout.settings.uninstall import UninstallSettings
 from kubeflow_volcano.rollout.stale.find import Stale
-from kubeflow_volcano.rollout.stale.in_use import others_in
+from kubeflow_volcano.rollout.stale.in_use import others_in, space_in_use
 from kubeflow_volcano.rollout.uninstall.survey import Survey
 from kubeflow_volcano.text import counted, few
 
@@ -65,15 +64,10 @@ def namespaces_in_use(
     """
     kept = []
     for ref in sorted(item.ref for item in spaces if item.ref.kind == "Namespace"):
-        if others := others_in(ref.name, contents, going):
-            names = few([f"{other.kind} {other.name}" for other in others], 4)
-            why = f"it still has {counted(len(others), 'object')}: {names}"
-            todo = f"move or delete them, such as with kubectl delete {kubectl(others[0])}, and run again"
-            named = by_name([other for other in others if other in data])
-            kept.append(Kept(ref, "in use", why, named if set(others) <= set(data) else todo))
-        elif contents.unread:
-            plural, text = next(iter(contents.unread.items()))
-            kept.append(Kept(ref, "unknown", f"{plural} in it cannot be listed: {text}", "mend that, and run again"))
+        others = others_in(ref.name, contents, going)
+        if found := space_in_use(others, contents):
+            todo = by_name(others) if others and set(others) <= set(data) else f"{found.todo}, and run again"
+            kept.append(Kept(ref, "in use" if others else "unknown", found.why, todo))
     return kept
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
-from kubeflow_volcano.apply.compare import owned_by
+from kubeflow_volcano.apply.compare import own_entry
 from kubeflow_volcano.apply.graph import closure
 from kubeflow_volcano.apply.removing.wording import kubectl
 from kubeflow_volcano.catalog import read
@@ -14,7 +14,6 @@ from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.applied_objects import Brought
-from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.namespaces import obstacles
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
@@ -95,7 +94,7 @@ def unrecorded(cluster: Cluster, settings: Settings, inventory: Mapping[str, Bro
             continue
         part = _component(settings, name, "")
         marks = part.central if part else ()
-        live = [ref for ref in marks if (obj := cluster.get(ref)) and owned_by(obj, FIELD_MANAGER)]
+        live = [ref for ref in marks if (obj := cluster.get(ref)) and own_entry(obj)]
         if live:
             yield Problem(
                 f"{name} is on the cluster ({few(list(map(str, live)), 3)}), but no run has recorded its objects.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from kubeflow_volcano.apply.compare import owned_by
+from kubeflow_volcano.apply.compare import own_entry
 from kubeflow_volcano.apply.removing.contents import Contents, contents_of
 from kubeflow_volcano.catalog.gangs import GANG_SCHEDULERS
 from kubeflow_volcano.cluster.admission.webhooks import WEBHOOK_KINDS, webhooks
@@ -84,7 +84,7 @@ def read_survey(
 def was_made_by_others(live: Object) -> bool:
     """Whether a manager other than a roll-out has been there since its creation, and a roll-out came later."""
     meta = live["metadata"]
-    own = owned_by(live, FIELD_MANAGER)
+    own = own_entry(live)
     first = [
         entry
         for entry in meta.get("managedFields") or ()
@@ -114,6 +114,6 @@ def _hooks_of_others(cluster: Cluster, ours: Collection[Ref]) -> Mapping[Ref, fr
         except NotServed:
             continue
         for item in live:
-            if Ref.of(item) not in ours and owned_by(item, FIELD_MANAGER) is None:
+            if Ref.of(item) not in ours and own_entry(item) is None:
                 called[Ref.of(item)] = frozenset(hook.service for hook in webhooks([item]) if hook.service)
     return called

@@ -14,7 +14,6 @@ from kubeflow_volcano.apply.result import Action, ApplyResult
 from kubeflow_volcano.catalog.operator import COMPONENT, DEPLOYMENT
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput, ProblemsError
 from kubeflow_volcano.progress import Progress
@@ -166,7 +165,7 @@ def _crds(cluster: Cluster, prepared: Prepared) -> Iterator[dict[str, Any]]:
     }
     for live in cluster.list(*_CRD).items:
         name = live["metadata"]["name"]
-        change = change_of(declared[name], live, FIELD_MANAGER) if name in declared else None
+        change = change_of(declared[name], live) if name in declared else None
         if change:
             yield {
                 "crd": name,

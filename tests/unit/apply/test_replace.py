@@ -56,11 +56,11 @@ def live(kind: str, api_version: str, manager: str = "kubeflow-volcano", operati
     ],
 )
 def test_only_safe_kinds_that_are_ours_are_made_again(obj: Object, may: bool) -> None:  # noqa: FBT001  a column of the table
-    assert is_replaceable(Ref.of(obj), obj, "kubeflow-volcano") is may
+    assert is_replaceable(Ref.of(obj), obj) is may
 
 
 def test_an_object_that_is_not_there_is_not_made_again() -> None:
-    assert not is_replaceable(Ref("batch/v1", "Job", "n", "j"), None, "kubeflow-volcano")
+    assert not is_replaceable(Ref("batch/v1", "Job", "n", "j"), None)
 
 
 def test_gone_means_that_very_object(api: Any) -> None:
@@ -82,6 +82,6 @@ def test_the_way_out_says_what_would_be_lost() -> None:
 
 def test_of_what_is_taken_over_safe_kinds_are_replaced_too() -> None:
     job = live("Job", "batch/v1", manager="helm")
-    assert is_replaceable(Ref.of(job), job, "kubeflow-volcano", adopted=True)
+    assert is_replaceable(Ref.of(job), job, adopted=True)
     deployment = live("Deployment", "apps/v1", manager="helm")
-    assert not is_replaceable(Ref.of(deployment), deployment, "kubeflow-volcano", adopted=True)
+    assert not is_replaceable(Ref.of(deployment), deployment, adopted=True)

@@ -39,7 +39,7 @@ def applied(api: Any, *objects: Object, seconds: float = 20, **more: Any) -> tup
     engine = Applier(api.connect(), Deadline(seconds), more.pop("progress", silent), **more)
     wanted = objects or (text(),)
     kinds = learn_kinds(engine.cluster, (obj["apiVersion"] for obj in wanted))
-    found = survey(engine.cluster, {Ref.of(obj): obj for obj in wanted}, kinds, FIELD_MANAGER, Deadline(seconds))
+    found = survey(engine.cluster, {Ref.of(obj): obj for obj in wanted}, kinds, Deadline(seconds))
     return tuple(engine.apply(obj, found[Ref.of(obj)]) for obj in wanted)
 
 

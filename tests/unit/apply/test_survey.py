@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubeflow_volcano.apply.survey import Found, Presence, learn_kinds, survey
+from kubeflow_volcano.cluster.metadata import FIELD_MANAGER as OURS
 from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.deadline import Deadline
 
@@ -16,7 +17,7 @@ def text(name: str, namespace: str = "ns", kind: str = "ConfigMap", api_version:
 
 
 def live(name: str, value: str = "1", **meta: Any) -> Object:
-    entry = {"manager": "me", "operation": "Apply", "apiVersion": "v1", "fieldsV1": {"f:data": {"f:a": {}}}}
+    entry = {"manager": OURS, "operation": "Apply", "apiVersion": "v1", "fieldsV1": {"f:data": {"f:a": {}}}}
     return {
         "metadata": {"name": name, "namespace": "ns", "uid": f"uid-{name}", "managedFields": [entry], **meta},
         "data": {"a": value},
@@ -28,7 +29,7 @@ def looked(api: Any, *objects: Object, namespaces: tuple[str, ...] = ("ns",), ce
     api.on("GET", "/api/v1/namespaces", api.reply(body={"items": items, "metadata": {"resourceVersion": "1"}}))
     cluster = api.connect()
     kinds = learn_kinds(cluster, (obj["apiVersion"] for obj in objects))
-    found = survey(cluster, {Ref.of(obj): obj for obj in objects}, kinds, "me", Deadline(10), ceded=ceded or {})
+    found = survey(cluster, {Ref.of(obj): obj for obj in objects}, kinds, Deadline(10), ceded=ceded or {})
     return {ref.name: item for ref, item in found.items()}
 
 

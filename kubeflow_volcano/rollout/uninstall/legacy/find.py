@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from http import HTTPStatus
 
-from kubeflow_volcano.apply.compare import owned_by
+from kubeflow_volcano.apply.compare import own_entry
 from kubeflow_volcano.apply.graph import CRD_KIND
-from kubeflow_volcano.apply.removing.managed import preferred_kinds
+from kubeflow_volcano.apply.removing.managed import preferred_kinds, read_each
 from kubeflow_volcano.catalog.legacy import KFCTL, KFDEF_CRD, KUBE_BATCH, KUBE_BATCH_GROUPS, marks, runs
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.discovery import Resource
-from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
-from kubeflow_volcano.parallel import in_parallel
 
 _CRDS = "apiextensions.k8s.io/v1"
 _WORKLOADS = (("apps/v1", "Deployment"), ("apps/v1", "StatefulSet"))
@@ -45,27 +41,18 @@ def find_leftovers(cluster: Cluster, tools: Collection[str], deadline: Deadline)
     """
     kinds = [kind for kind in preferred_kinds(cluster) if "delete" in kind.verbs]
 
-    def look(kind: Resource) -> dict[Ref, tuple[str, Object]] | str:
-        try:
-            pages = cluster.pages(kind.api_version, kind.kind, brief=True, deadline=deadline)
-            return {Ref.of(item): (tool, item) for page in pages for item in page.items for tool in _tools(item, tools)}
-        except ApiError as error:
-            return {} if error.status == HTTPStatus.NOT_FOUND else str(error)
+    def read(kind: Resource) -> dict[Ref, tuple[str, Object]]:
+        pages = cluster.pages(kind.api_version, kind.kind, brief=True, deadline=deadline)
+        return {Ref.of(item): (tool, item) for page in pages for item in page.items for tool in _tools(item, tools)}
 
-    leftovers: dict[Ref, tuple[str, Object]] = {}
-    unread: dict[str, str] = {}
-    for kind, answer in zip(kinds, in_parallel(look, kinds), strict=True):
-        if isinstance(answer, str):
-            unread[kind.title] = answer
-        else:
-            leftovers |= answer
+    leftovers, unread = read_each(kinds, read)
     programs = dict(_programs(cluster, tools))
     return Leftovers(leftovers | programs, frozenset(programs), unread)
 
 
 def _tools(item: Object, tools: Collection[str]) -> Iterator[str]:
     meta = item["metadata"]
-    if meta.get("ownerReferences") or owned_by(item, FIELD_MANAGER) is not None:
+    if meta.get("ownerReferences") or own_entry(item) is not None:
         return
     ref = Ref.of(item)
     group = ref.name.partition(".")[2] if ref.kind == CRD_KIND else ref.group
@@ -80,5 +67,5 @@ def _programs(cluster: Cluster, tools: Collection[str]) -> Iterator[tuple[Ref, t
     for api_version, kind in _WORKLOADS:
         for item in cluster.list(api_version, kind).items:
             ran = next((tool for tool in tools if runs(tool, item)), "")
-            if ran and owned_by(item, FIELD_MANAGER) is None:
+            if ran and own_entry(item) is None:
                 yield Ref.of(item), (ran, item)

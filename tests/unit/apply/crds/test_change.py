@@ -36,7 +36,7 @@ def live(
 
 
 def test_a_crd_that_keeps_its_versions_needs_nothing() -> None:
-    assert change_of(crd("v1", "v2", storage="v2"), live("v1", storage="v1", stored=["v1"]), MANAGER) is None
+    assert change_of(crd("v1", "v2", storage="v2"), live("v1", storage="v1", stored=["v1"])) is None
 
 
 @pytest.mark.parametrize(
@@ -49,23 +49,25 @@ def test_a_crd_that_keeps_its_versions_needs_nothing() -> None:
     ],
 )
 def test_stored_versions_that_disappear_are_migrated(found: Object, moves: bool) -> None:  # noqa: FBT001  a parameter
-    change = change_of(crd("v2", storage="v2"), found, MANAGER)
+    change = change_of(crd("v2", storage="v2"), found)
     assert change == CrdChange("v2", ("v1",), moves=moves, drops_conversion=False)
 
 
 def test_what_another_manager_applied_is_left_alone() -> None:
-    assert change_of(crd("v2", storage="v2"), live("v1", storage="v1", stored=["v1"]), "another") is None
+    found = live("v1", storage="v1", stored=["v1"])
+    found["metadata"]["managedFields"][0]["manager"] = "another"
+    assert change_of(crd("v2", storage="v2"), found) is None
 
 
 def test_a_crd_that_is_being_deleted_is_left_alone() -> None:
     found = live("v1", storage="v1", stored=["v1"])
     found["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    assert change_of(crd("v2", storage="v2"), found, MANAGER) is None
+    assert change_of(crd("v2", storage="v2"), found) is None
 
 
 def test_a_conversion_ends_although_an_injector_has_a_part_of_it() -> None:
     found = live("v1", storage="v1", stored=["v1"], conversion=WEBHOOK, others=[("injector", "Update", INJECTED)])
-    assert change_of(crd("v1", storage="v1"), found, MANAGER) == CrdChange("v1", (), moves=False, drops_conversion=True)
+    assert change_of(crd("v1", storage="v1"), found) == CrdChange("v1", (), moves=False, drops_conversion=True)
 
 
 @pytest.mark.parametrize(
@@ -78,17 +80,17 @@ def test_a_conversion_ends_although_an_injector_has_a_part_of_it() -> None:
     ids=["shared", "of another", "none"],
 )
 def test_a_conversion_that_others_declare_or_that_is_none_is_not_dropped(found: Object) -> None:
-    assert change_of(crd("v1", storage="v1"), found, MANAGER) is None
+    assert change_of(crd("v1", storage="v1"), found) is None
 
 
 def test_a_conversion_that_is_declared_stays() -> None:
     found = live("v1", storage="v1", stored=["v1"], conversion=WEBHOOK)
-    assert change_of(crd("v1", storage="v1", conversion=WEBHOOK), found, MANAGER) is None
+    assert change_of(crd("v1", storage="v1", conversion=WEBHOOK), found) is None
 
 
 def test_before_a_conversion_ends_everything_is_stored_in_the_declared_version() -> None:
     found = live("v1", "v2", storage="v1", stored=["v1"], conversion=WEBHOOK)
-    change = change_of(crd("v1", "v2", storage="v2"), found, MANAGER)
+    change = change_of(crd("v1", "v2", storage="v2"), found)
     assert change == CrdChange("v2", ("v1",), moves=True, drops_conversion=True)
 
 

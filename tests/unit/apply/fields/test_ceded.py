@@ -20,6 +20,7 @@ from kubeflow_volcano.apply.fields.ceded import (
     without,
 )
 from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.metadata import FIELD_MANAGER as OURS
 from kubeflow_volcano.cluster.objects import Object
 
 MEMORY = as_pointer("/spec/template/spec/containers/1/resources/limits/memory")
@@ -63,7 +64,7 @@ def live(*others: Any, **values: Any) -> Object:
     """The object on the cluster, with a container that another program injected before ours."""
     found = copy.deepcopy(deployment(**values))
     found["spec"]["template"]["spec"]["containers"].insert(0, {"name": "injected"})
-    ours = {"manager": "me", "operation": "Apply", "apiVersion": "apps/v1", "fieldsV1": fields()}
+    ours = {"manager": OURS, "operation": "Apply", "apiVersion": "apps/v1", "fieldsV1": fields()}
     found["metadata"]["managedFields"] = [*others, ours]
     return found
 
@@ -106,39 +107,40 @@ def test_ceded_fields_are_taken_out_and_the_object_stays_as_it_was() -> None:
 
 def test_fields_are_given_up_with_the_parents_that_only_held_them() -> None:
     found = live()
-    assert owns(found, deployment(), "me", [MEMORY])
-    assert give_up(found, deployment(), "me", [REPLICAS, MEMORY])
+    assert owns(found, deployment(), [MEMORY])
+    assert give_up(found, deployment(), [REPLICAS, MEMORY])
     left = fields()
     del left["f:spec"]["f:replicas"]
     del left["f:spec"]["f:template"]["f:spec"]["f:containers"][SECOND]["f:resources"]
     assert found["metadata"]["managedFields"][-1]["fieldsV1"] == left
     assert found["spec"] == live()["spec"]
-    assert not give_up(found, deployment(), "me", [REPLICAS, MEMORY])
+    assert not give_up(found, deployment(), [REPLICAS, MEMORY])
 
 
 def test_what_another_manager_owns_is_not_touched() -> None:
     found = live(scale("kube-controller-manager"))
-    assert not owns(found, deployment(), "other", [REPLICAS])
-    give_up(found, deployment(), "me", [REPLICAS])
+    give_up(found, deployment(), [REPLICAS])
     assert found["metadata"]["managedFields"][0] == scale("kube-controller-manager")
+    found["metadata"]["managedFields"][-1]["manager"] = "other"
+    assert not owns(found, deployment(), [MEMORY])
 
 
 def test_a_dry_run_has_the_live_values_of_what_is_still_owned_and_nothing_of_the_rest() -> None:
     found = live(replicas=5, memory="4Gi")
     del found["metadata"]["managedFields"][-1]["fieldsV1"]["f:spec"]["f:replicas"]
     expected = without(deployment(memory="4Gi"), [REPLICAS])
-    assert with_live_values(deployment(), found, "me", [REPLICAS, MEMORY]) == expected
+    assert with_live_values(deployment(), found, [REPLICAS, MEMORY]) == expected
 
 
 def test_a_zero_value_that_the_api_server_dropped_is_sent_as_declared() -> None:
     found, declared = live(), deployment() | {"spec": deployment()["spec"] | {"paused": False}}
     found["metadata"]["managedFields"][-1]["fieldsV1"]["f:spec"]["f:paused"] = {}
-    assert with_live_values(declared, found, "me", [("spec", "paused")]) == declared
+    assert with_live_values(declared, found, [("spec", "paused")]) == declared
 
 
 def test_a_part_of_a_list_with_one_owner_cannot_be_given_up() -> None:
     with pytest.raises(ApiError, match="/spec/template/spec/tolerations "):
-        owns(live(), deployment(), "me", [as_pointer("/spec/template/spec/tolerations/0/key")])
+        owns(live(), deployment(), [as_pointer("/spec/template/spec/tolerations/0/key")])
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def test_tools_declare_objects_and_controllers_do_not(entries: tuple[Object, ...
 def test_what_tools_own_becomes_one_entry_and_others_keep_theirs() -> None:
     controller = entry("kube-controller-manager", {"f:spec": {"f:replicas": {}}})
     obj = live(KUBECTL, controller, entry("helm", {"f:metadata": {"f:labels": {"f:theirs": {}}}}, time="2"))
-    assert take_over(obj, OURS)
+    assert take_over(obj)
     kept, ours = obj["metadata"]["managedFields"]
     assert kept == controller
     assert (ours["manager"], ours["operation"]) == (OURS, "Apply")
@@ -62,7 +62,7 @@ def test_what_tools_own_becomes_one_entry_and_others_keep_theirs() -> None:
 def test_what_a_tool_applied_over_ours_joins_our_entry() -> None:
     """Two entries of one applier are not possible: the API server would read the last one only."""
     obj = live(entry(OURS, owned(**{"f:args": {}}), operation="Apply"), KUBECTL)
-    assert take_over(obj, OURS)
+    assert take_over(obj)
     (ours,) = obj["metadata"]["managedFields"]
     assert (ours["manager"], ours["operation"]) == (OURS, "Apply")
     assert ours["fieldsV1"] == owned(**{"f:image": {}, "f:livenessProbe": {"f:port": {}}, "f:args": {}})
@@ -71,7 +71,7 @@ def test_what_a_tool_applied_over_ours_joins_our_entry() -> None:
 def test_an_object_of_no_tool_stays_as_it_is() -> None:
     obj = live(entry("an-operator", {}), entry(OURS, {}, operation="Apply"))
     before = copy.deepcopy(obj)
-    assert not take_over(obj, OURS)
+    assert not take_over(obj)
     assert obj == before
 
 
