@@ -92,7 +92,7 @@ def test_a_forwarded_port_needs_nothing_and_asks_nothing() -> None:
 def test_the_secret_of_the_certificate_has_to_be_there_with_both_keys() -> None:
     (absent,) = unmet(Cluster(), **OWN)
     assert "Secret istio-system/own of kubeflow_tls_secret" in absent
-    assert "create secret tls own" in absent
+    assert "secret tls own" in absent
     (half,) = unmet(Cluster(secret("own", "istio-system", tls_crt="a")), **OWN)
     assert "lacks tls.key" in half
     assert unmet(Cluster(secret("own", "istio-system", tls_crt="a", tls_key="b")), **OWN) == []

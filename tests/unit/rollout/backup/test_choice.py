@@ -66,4 +66,4 @@ def test_what_fits_nothing_is_named_with_what_is_meant(entry: str, meant: str) -
 
 def test_a_kind_that_the_backup_does_not_have_is_named() -> None:
     (problem,) = Choice(only=("Workflow", "Notebok")).unknown(OBJECTS)
-    assert "Did you mean Notebook?" in problem.found
+    assert "mean Notebook?" in problem.found

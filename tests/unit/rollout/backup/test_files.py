@@ -122,14 +122,15 @@ def test_what_is_no_object_is_refused_with_its_file(tmp_path: Path, text: str, w
     with pytest.raises(InvalidInput) as caught:
         read(place, accept_changed=True)
     (problem,) = caught.value.problems
-    assert problem.found.startswith(f"{file}, document 2, is no object of a backup: {where}: ")
+    assert problem.found.startswith(f"{file}, document 2, ")
+    assert f": {where}: " in problem.found
 
 
 def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
     place = write(tmp_path, BACKUP)
     (place / "secret.core.yaml").unlink()
     os.mkfifo(place / "secret.core.yaml")
-    with pytest.raises(InvalidInput, match="is no regular file"):
+    with pytest.raises(InvalidInput, match="regular file"):
         read(place)
 
 
@@ -137,7 +138,7 @@ def test_neither_is_a_manifest_that_is_a_pipe(tmp_path: Path) -> None:
     place = write(tmp_path, BACKUP)
     (place / MANIFEST).unlink()
     os.mkfifo(place / MANIFEST)
-    with pytest.raises(InvalidInput, match="is no regular file"):
+    with pytest.raises(InvalidInput, match="regular file"):
         read(place)
 
 

@@ -87,14 +87,14 @@ def test_a_gateway_with_the_label_of_the_gateway_alone_is_open() -> None:
 def test_a_second_gateway_that_the_sign_in_does_not_select_is_open() -> None:
     live = pod("one", "istio-system", BOTH), pod("two", "edge", {"istio": "ingressgateway"})
     (problem,) = unfit(*live)
-    assert "Pod two in edge" in problem
+    assert "two in edge" in problem
     assert "Pod one" not in problem
 
 
 def test_the_sign_in_on_pods_that_serve_nothing_of_kubeflow_guards_nothing() -> None:
     live = pod("one", "istio-system", {"app": "istio-ingressgateway"}), pod("two", "edge", {"istio": "ingressgateway"})
     (problem,) = unfit(*live)
-    assert "Pod two in edge" in problem
+    assert "two in edge" in problem
 
 
 def test_what_an_allowing_policy_does_not_select_is_not_open() -> None:
@@ -117,7 +117,7 @@ def test_an_injector_of_a_revision_does_not_choose_the_namespaces_of_the_release
     gateway = pod("gateway-1", "istio-system", BOTH)
     (problem,) = unfit(gateway, configurations=[injector(**{"istio.io/rev": "1-24"})])
     assert "Deployment kubeflow/centraldashboard" in problem
-    assert "istioctl tag set default --revision 1-24" in problem
+    assert "tag set default --revision 1-24" in problem
     (problem,) = unfit(gateway, configurations=[])
     assert "Its webhooks: none" in problem
 

@@ -126,4 +126,4 @@ def test_a_refusal_is_a_problem_of_the_run(api: Any, cluster: Any, check: bool) 
     run: Any = Run(cluster, check=check)
     delete_unused_companions(run, [SCHEDULER])
     (problem,) = run.problems
-    assert "you may not list budgets" in problem.found
+    assert "list budgets" in problem.found

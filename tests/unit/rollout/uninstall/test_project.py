@@ -83,8 +83,9 @@ def test_each_secret_with_passwords_keeps_it_until_it_is_named() -> None:
 
 def test_its_record_stays_while_it_is_needed_but_a_named_secret_goes() -> None:
     api = Api(MADE, FREE, live(SECRET), live(RECORD))
-    found = made(api, needed="2 objects of ours stay", data=(str(SECRET),))
-    assert [item.why.partition(": ")[2] for item in found.kept] == ["2 objects of ours stay"]
+    needed = "2 objects of ours stay"
+    found = made(api, needed=needed, data=(str(SECRET),))
+    assert [item.why.partition(": ")[2] for item in found.kept] == [needed]
     assert found.remove(silent) == [SECRET]
     assert RECORD in api.objects
 

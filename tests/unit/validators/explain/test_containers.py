@@ -70,7 +70,7 @@ def test_a_pod_that_the_node_cannot_start_shows_what_the_node_said() -> None:
     said = ('MountVolume.SetUp failed for volume "keys": secret "keys" not found',)
     answer = on_node({"waiting": {"reason": "ContainerCreating"}}, events=said)
     assert reasons(answer) == ["SecretMissing"]
-    assert 'secret "keys" not found' in answer.findings[0].problem.found
+    assert 'secret "keys"' in answer.findings[0].problem.found
 
 
 def test_pods_with_the_same_trouble_are_one_finding() -> None:

@@ -50,7 +50,7 @@ def test_a_scheduler_that_finds_no_node_is_believed_where_there_is_room(message:
     found = said(message)
     assert [(item.reason, item.blocks) for item in found] == [(reason, True)]
     assert message.rstrip(".") in found[0].problem.found
-    assert "Computed: queue, nodes and claims have room" in found[0].problem.found
+    assert "Computed: " in found[0].problem.found
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,8 @@ def test_plugins_that_are_not_computed_are_never_room() -> None:
     pods = [waiting(job, "") for _ in range(1)]
     found = explained(job, group(job, phase="Inqueue"), *pods, configured(CONF)).findings
     text = " ".join(item.problem.found for item in found)
-    assert "numa-aware (the NUMA nodes), nodegroup (the groups of nodes of queues) is not" in text
+    for plugin in ("numa-aware (", "nodegroup ("):
+        assert plugin in text
 
 
 def test_without_a_cause_the_last_warning_of_a_controller_is_quoted_with_its_meaning() -> None:
@@ -93,6 +94,6 @@ def test_without_a_cause_the_last_warning_of_a_controller_is_quoted_with_its_mea
     told = event(job, "SetFailed", "exec format error")
     found = explained(job, group(job, phase="Inqueue"), *pods, told)
     assert reasons(found) == ["Unexplained"]
-    assert 'said "exec format error"' in found.findings[0].details[0]
+    assert told["message"] in found.findings[0].details[0]
     old = event(job, "FailedCreatePod", "pods is forbidden: exceeded quota")
     assert explained(job, group(job, phase="Inqueue"), *pods, old).findings[0].details == ()

@@ -244,9 +244,10 @@ def test_a_clock_is_not_blamed_for_the_way_of_the_question() -> None:
 def test_hosts_that_do_not_answer_are_named_once_with_their_reason_and_the_others_are_judged(
     id_: str, kind: str
 ) -> None:
-    found = facts(host("n1"), broken("n2", kind, "No route to host."), broken("n3", kind, "No route to host."))
+    why = "No route to host."
+    found = facts(host("n1"), broken("n2", kind, why), broken("n3", kind, why))
     outcome = judged(id_, found)
-    assert (outcome.status, outcome.message) == (Status.FAIL, "n2, n3: No route to host.")
+    assert (outcome.status, outcome.message) == (Status.FAIL, f"n2, n3: {why}")
     others = {item.id: item(found).status for item in CHECKS if item.id not in {id_, "P25", "P26", "P23"}}
     assert set(others.values()) == {Status.PASS}
 
@@ -390,7 +391,7 @@ def test_an_api_server_that_cannot_be_reached_is_told() -> None:
     refused = {"[fd00::2]:6443": "No route to host"}
     master = host("m1", networks={"services": "10.96.0.0/12"})
     outcome = judged("P15", facts(host("n1", connections=refused), master, addresses={"m1": "fd00::2"}))
-    assert "m1 at [fd00::2]:6443 (No route to host): n1" in outcome.message
+    assert re.search(r"m1 .*\[fd00::2\]:6443 .*: n1", outcome.message)
 
 
 def test_sums_count_workers_and_stay_open_where_hosts_are_left_out() -> None:

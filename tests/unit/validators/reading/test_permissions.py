@@ -156,7 +156,7 @@ def test_rights_are_printed_for_the_gang_scheduler_that_is_named() -> None:
     text = rbac.render(Options(release="1.9.1", gang_scheduler="scheduler-plugins"), "ci/validator")
     assert "scheduling.x-k8s.io" in text
     assert "volcano.sh" not in text
-    assert "# Gang scheduler volcano (default" in rbac.render(Options(release="1.9.1"), "ci/validator")
+    assert "scheduler volcano (default" in rbac.render(Options(release="1.9.1"), "ci/validator")
 
 
 def test_each_right_is_printed_with_the_checks_that_need_it() -> None:
@@ -232,11 +232,12 @@ def test_who_may_not_make_namespaces_is_told_of_the_other_way(api: Any) -> None:
 
 
 def test_every_rule_is_asked_for_where_it_is_needed(api: Any) -> None:
-    asked = reviewing(api, "get configmaps in auth")
+    refused = "get configmaps in auth"
+    asked = reviewing(api, refused)
     reading = a_check(Rule("get", "", "configmaps", "auth"), PODS, Rule("create", "kubeflow.org", "tfjobs"), id_="E4")
     rights = placed([reading], expect("1.9.1", ["dex"]), probe_namespace="", read_only=False)
     found = missing_for_reading(api.connect(), [reading], rights, "", read_only=False)
-    assert list(found) == ["get configmaps in auth"]
+    assert list(found) == [refused]
     places = {(item["verb"], item["resource"], item.get("namespace")) for item in asked}
     assert places == {("get", "configmaps", "auth"), ("create", "tfjobs", "default")}
 
@@ -270,9 +271,9 @@ def test_roles_come_with_bindings_to_the_account() -> None:
 
 def test_the_head_says_why_probes_are_granted_so_much_where_they_are() -> None:
     own = rbac.render(Options(release="1.9.1", select=("gang",)), "ci/validator")
-    assert "granted in all namespaces" in own
+    assert "granted in all" in own
     for narrower in (Options(release="1.9.1", probe_namespace="team"), Options(release="1.9.1", read_only=True)):
-        assert "granted in all namespaces" not in rbac.render(narrower, "ci/validator")
+        assert "granted in all" not in rbac.render(narrower, "ci/validator")
 
 
 @pytest.mark.parametrize("account", ["validator", "/validator", "ci/", "a/b/c"])

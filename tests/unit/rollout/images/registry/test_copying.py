@@ -147,7 +147,8 @@ def test_without_any_word_on_digests_nothing_counts_as_there(case: Case) -> None
 def test_a_registry_that_holds_something_else_after_the_copy_is_named_with_both(case: Case) -> None:
     done, _ = case.copy(NAMES[:1], Tool(case.target, digest=D2))
     assert done.copied == []
-    assert done.failed == {NAMES[0]: f"is {D2} after the copy, and {D1} at m.lan/{NAMES[0]}"}
+    (text,) = done.failed.values()
+    assert (text.count(D2), text.endswith(f" {D1} at m.lan/{NAMES[0]}")) == (1, True)
 
 
 def test_refused_images_are_requested_once_and_after_a_few_nothing_is(case: Case) -> None:
@@ -239,9 +240,10 @@ def test_three_times_no_answer_in_a_row_end_it_and_two_do_not(case: Case) -> Non
 
 
 def test_what_is_missing_in_an_archive_is_told_and_stops_nobody(case: Case) -> None:
-    case.source.told = {name: [Answer(404, error="it is not in /carried")] for name in NAMES[:5]}
+    why = "it is not in /carried"
+    case.source.told = {name: [Answer(404, error=why)] for name in NAMES[:5]}
     done, _ = case.copy(rate=None)
-    assert done.failed == dict.fromkeys(NAMES[:5], "it is not in /carried")
+    assert done.failed == dict.fromkeys(NAMES[:5], why)
     assert done.copied == NAMES[5:]
 
 
@@ -249,10 +251,10 @@ def test_each_trouble_is_told_once_with_all_its_images(case: Case) -> None:
     case.source.told = {NAMES[0]: [Answer(404)], NAMES[1]: [Answer(0, error="timed out")]}
     done, _ = case.copy([*NAMES[:3]])
     done.skipped["q.io/gone:1"] = "gone upstream"
-    assert [problem.found for problem in problems(done)] == [
-        f"1 image refused or missing at the source: {NAMES[0]} (m.lan/{NAMES[0]} answers 404).",
-        f"1 image not copied: {NAMES[1]} (timed out).",
-    ]
+    refused, failed = (problem.found for problem in problems(done))
+    assert refused.startswith("1 image refused ")
+    assert refused.endswith(f": {NAMES[0]} (m.lan/{NAMES[0]} answers 404).")
+    assert failed == f"1 image not copied: {NAMES[1]} (timed out)."
     (warning,) = warnings(done)
     assert warning.found == "1 image skipped: q.io/gone:1 (gone upstream)."
     assert str(done) == "0 images already present, 1 copied, 1 refused, 1 failed, 1 skipped"
@@ -288,7 +290,7 @@ def test_an_archive_removes_nothing_through_a_link(tmp_path: Path, name: str) ->
         archive.target(item)
         archive.finish(item)
 
-    with pytest.raises(InvalidInput, match="where an image is to be written"):
+    with pytest.raises(InvalidInput, match=f"{tmp_path}/images/q.io"):
         write()
     assert sorted(home.rglob("version")) == before
 

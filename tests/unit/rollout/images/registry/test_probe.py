@@ -196,7 +196,7 @@ def test_a_mirror_that_is_out_of_order_is_asked_three_times(started: Start) -> N
     mirror = started(Mirror(status=502))
     result = asked(mirror, *(f"a/b:{number}" for number in range(30)))
     assert (len(mirror.requests), result.refusals) == (3, 3)
-    assert result.stopped == "no answer 3 times in a row: 502"
+    assert result.stopped.endswith(": 502")
     assert not result.unreachable
 
 
@@ -251,7 +251,7 @@ def test_a_second_time_ends_it(started: Start) -> None:
     mirror = started(Mirror(statuses={"a/b": [429]}))
     result = asked(mirror, "a/b:1", "c/d:1")
     assert verdicts(result) == ["unanswered", "unasked"]
-    assert "429, too many requests, again" in result.stopped
+    assert re.search("429.* again", result.stopped)
     assert len(mirror.requests) == 2
 
 
@@ -259,7 +259,7 @@ def test_a_very_long_pause_ends_it(started: Start) -> None:
     mirror = started(Mirror(status=429, headers={"Retry-After": "86400"}))
     result = asked(mirror, "a/b:1", "c/d:1")
     assert len(mirror.requests) == 1
-    assert result.stopped == "it answers 429, too many requests, and demands a pause of 86400 s"
+    assert re.search("429.* 86400 s$", result.stopped)
 
 
 def test_never_more_than_the_rate_in_any_minute(started: Start) -> None:
@@ -278,12 +278,8 @@ def test_a_long_probe_tells_where_it_is(started: Start, monkeypatch: pytest.Monk
     lines: list[str] = []
     pace = RateLimit(100)
     probe([f"{mirror.host}/a:{number}" for number in range(3)], Registry(pace), pace, 1, lines.append)
-    assert lines[0] == "asking the mirror for 3 images, at most 100 requests a minute"
-    assert [
-        line
-        for line in lines[1:]
-        if not re.fullmatch(r"asked the mirror for \d of 3 images: (\d there|no answer yet)", line)
-    ] == []
+    assert re.findall(r"\d+ \w+", lines[0]) == ["3 images", "100 requests"]
+    assert [line for line in lines[1:] if not re.search(r" \d of 3 images: (\d there|no answer yet)$", line)] == []
     assert len(lines) > 1
 
 
@@ -317,9 +313,9 @@ def test_what_is_known_is_not_asked(started: Start) -> None:
     ]
     settings = parse({"image_mirror_mode": "rewrite", "image_mirror_probe_per_minute": 1000})
     result = ask_mirror(ImagesReport(tuple(entries), (), (), ()), settings, silent)
-    assert [(item.verdict, item.why) for item in result.answers] == [
-        ("unasked", "gone upstream"),
-        ("unasked", "not on the mirror's list"),
+    assert [(item.verdict, item.why.rpartition(" ")[2]) for item in result.answers] == [
+        ("unasked", "upstream"),
+        ("unasked", "list"),
         ("there", ""),
     ]
     assert mirror.heads() == ["/v2/good/manifests/1"]
@@ -381,7 +377,7 @@ def test_an_unknown_authority_ends_it_at_once(certificate: Path) -> None:
         result = probe(entries, Registry(pace, scheme=lambda _: "https"), pace, 1, silent)
     assert mirror.requests == []
     assert verdicts(result) == ["unanswered", "unasked", "unasked"]
-    assert "its certificate is not trusted" in result.stopped
+    assert "certificate" in result.stopped
 
 
 def test_a_trusted_authority_is_asked(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,11 +102,13 @@ def test_json_says_all_that_is_known(objects: tuple[dict[str, Any], ...]) -> Non
 
 def test_what_is_known_against_images_is_told(objects: tuple[dict[str, Any], ...]) -> None:
     given = {**REWRITE, "image_mirror_allow_gone": True, "plan_architectures": ["arm64"]}
-    found = [warning.found for warning in listed(objects, **given).warnings]
-    assert [text.partition(":")[0].partition(" (")[0] for text in found] == [
-        "1 image known to be gone from the registry",
-        "1 image missing from the allow-list of the mirror",
-        "2 images known not to be built for arm64",
+    found = [warning.found.partition(":")[0] for warning in listed(objects, **given).warnings]
+    assert [
+        (text.split()[0], word in text) for text, word in zip(found, ("gone", "allow-list", "arm64"), strict=True)
+    ] == [
+        ("1", True),
+        ("1", True),
+        ("2", True),
     ]
 
 

@@ -182,7 +182,7 @@ def test_what_cannot_be_is_refused_all_at_once_without_the_key() -> None:
     text = str(caught.value)
     assert all(words in text for words in (".endpoint", ".bucket", "'access_key' is a required"))
     assert "s3cret-key" not in text
-    with pytest.raises(InvalidInput, match="pipelines is not installed"):
+    with pytest.raises(InvalidInput, match="pipelines is not"):
         parse({"kubeflow_object_store": GIVEN, "kubeflow_profile": "training"})
     given = parse({"kubeflow_profile": "full", "kubeflow_object_store": GIVEN})
     with pytest.raises(InvalidInput, match="have no Secret"):

@@ -282,7 +282,7 @@ def test_a_consumer_whose_user_only_its_image_knows_is_named_and_no_other() -> N
     outcome = wrote(written(hidden), written(FRESH))
     assert outcome.status is Status.PASS
     assert outcome.observed["users_unknown"] == [str(DB)]
-    assert f"root was tried in their place: {DB}" in outcome.message
+    assert "root was tried" in outcome.message
     known = wrote(written(), written(replace(FRESH, identity=Identity())))
     assert known.observed["users_unknown"] == []
     assert "root was tried" not in known.message

@@ -162,8 +162,8 @@ def test_only_what_admission_says_is_a_refusal(answer: ApiError, field: str) -> 
 
 def test_what_the_caller_may_not_create_is_not_tried() -> None:
     server = Server(may=False)
-    assert [item.untried for item in tried(server, TEAM).landings] == [
-        "you may not create podgroups.scheduling.volcano.sh",
-        "you may not create jobs.batch.volcano.sh",
+    assert [item.untried.split()[-1] for item in tried(server, TEAM).landings] == [
+        "podgroups.scheduling.volcano.sh",
+        "jobs.batch.volcano.sh",
     ]
     assert server.tried == []

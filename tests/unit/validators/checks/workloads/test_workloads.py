@@ -130,13 +130,12 @@ def test_a_pull_that_goes_on_and_on_is_told_from_a_pod_that_is_set_up() -> None:
 def test_a_crash_loop_belongs_to_c7_with_the_last_words_of_the_log() -> None:
     ended = {"terminated": {"exitCode": 2, "reason": "Error"}}
     sick = pod("ns/a", status=waiting("CrashLoopBackOff", restartCount=4, lastState=ended))
-    known = facts(
-        sick, known={POD_NOTES: {sick["metadata"]["uid"]: PodNotes((), "starting\npanic: no configuration\n")}}
-    )
+    log = "starting\npanic: no configuration\n"
+    known = facts(sick, known={POD_NOTES: {sick["metadata"]["uid"]: PodNotes((), log)}})
     outcome = checks.no_restart_loop(known)
     assert (outcome.status, outcome.reason) == (Status.FAIL, "CrashLoopBackOff")
     assert "panic: no configuration" in outcome.message
-    assert outcome.evidence == {"ns_a.log": "starting\npanic: no configuration\n"}
+    assert outcome.evidence == {"ns_a.log": log}
     others = checks.pods_ready(known)
     assert (others.status, others.message.startswith("0 pods ")) == (Status.PASS, True)
     assert "1 more reported" in others.message

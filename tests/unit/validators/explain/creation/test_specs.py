@@ -76,7 +76,7 @@ def test_what_a_dry_run_refuses_is_told_before_a_controller_tries() -> None:
     assert refused("invalid", "spec.containers[0].image: Required value") == [("PodInvalid", True)]
     assert refused("refused", "violates PodSecurity") == [("PodSecurity", True)]
     # A webhook may judge the account of the controller otherwise.
-    assert refused("denied", 'admission webhook "a.b" denied the request: no')[0] == ("WebhookRefused", False)
+    assert refused("denied", 'admission webhook "a.b" denied the request')[0] == ("WebhookRefused", False)
     assert refused("silent", "no answer") == [("Unexplained", True)]
     assert refused("invalid", "x", member(tfjob(), 0)) == [("Unexplained", True)]
 

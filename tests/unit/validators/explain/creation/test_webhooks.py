@@ -187,4 +187,4 @@ def test_who_may_not_ask_is_told_what_to_ask_for() -> None:
     missing = {"operator-access": Unread("Forbidden", "you may not create subjectaccessreviews.", "have it granted.")}
     answer = explained(tfjob(), unread=missing)
     assert not answer.blocked
-    assert [item.message for item in answer.unread] == ["you may not create subjectaccessreviews."]
+    assert [item.message for item in answer.unread] == [missing["operator-access"].message]

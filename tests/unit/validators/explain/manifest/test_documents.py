@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
+import os
 from importlib.resources import files
 from pathlib import Path
 from types import SimpleNamespace
@@ -57,8 +59,7 @@ def test_all_files_that_cannot_be_read_are_named_at_once(tmp_path: Path) -> None
     with pytest.raises(InvalidInput) as error:
         read([str(tmp_path / "one"), str(tmp_path)], "default")
     assert [problem.found.rpartition(": ")[2] for problem in error.value.problems] == [
-        "No such file or directory.",
-        "Is a directory.",
+        f"{os.strerror(code)}." for code in (errno.ENOENT, errno.EISDIR)
     ]
 
 

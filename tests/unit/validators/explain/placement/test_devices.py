@@ -24,8 +24,11 @@ def asking(number: str = "1") -> Object:
     return {"containers": [{"name": "tensorflow", "resources": {"limits": {NUMBER: number, MEMORY: "2048"}}}]}
 
 
+SAID = "not enough gpu fitted on this node"
+
+
 def refused(job: Object) -> Object:
-    said = {"type": "PodScheduled", "status": "False", "message": "not enough gpu fitted on this node"}
+    said = {"type": "PodScheduled", "status": "False", "message": SAID}
     return member(job, spec=asking("2"), status={"conditions": [said]})
 
 
@@ -41,7 +44,7 @@ def test_what_a_neighbour_runs_with_is_no_misspelt_name() -> None:
     (found,) = explained(job, *around).findings
     assert (found.reason, found.blocks) == ("DevicesNotCounted", True)
     assert MEMORY in found.problem.found
-    assert found.details == ("mnist-worker-0: not enough gpu fitted on this node",)
+    assert found.details == (f"mnist-worker-0: {SAID}",)
 
 
 def test_the_scheduler_s_configuration_tells_of_them_before_anything_runs() -> None:

@@ -343,7 +343,7 @@ def test_a_gpu_node_that_is_full_is_nearer_than_nodes_without_gpus() -> None:
     gpu = node("gpu", allocatable={GPU: "4"})
     answer = explained(job, group(job, 1, phase="Inqueue"), pod, busy, gpu)
     assert reasons(answer) == ["NoNodeFits"]
-    assert answer.findings[0].problem.todo.startswith("free the missing resource")
+    assert answer.findings[0].problem.todo.startswith("free ")
 
 
 def test_a_node_that_is_full_of_pods_takes_no_more() -> None:

@@ -54,4 +54,4 @@ def test_the_furthest_of_several_conditions_counts_and_is_quoted() -> None:
 
 def test_a_workflow_is_quoted_with_its_message() -> None:
     status = {"phase": "Failed", "message": "step train: exit code 1"}
-    assert state_of({"kind": "Workflow", "status": status})[1] == "Failed: step train: exit code 1"
+    assert state_of({"kind": "Workflow", "status": status})[1] == f"Failed: {status['message']}"

