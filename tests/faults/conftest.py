@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object
+from tests.faults.proxy import Through, proxied
 from tests.faults.rolling import small_release
+
+
+@pytest.fixture
+def through(kubeconfig: Path, cluster: Cluster, tmp_path: Path) -> Iterator[Through]:
+    """A proxy in front of the cluster, and the kubeconfig that leads through it."""
+    assert cluster.version  # a cluster that is not there is told as that
+    with proxied(kubeconfig, tmp_path) as (proxy, _):
+        yield proxy, tmp_path / "through-the-proxy.json"
 
 
 @pytest.fixture

@@ -220,6 +220,10 @@ class _Server6(_Server):
     address_family = socket.AF_INET6
 
 
+Through = tuple[FaultProxy, Path]
+"""A proxy, and the kubeconfig that leads through it."""
+
+
 @contextlib.contextmanager
 def served(kubeconfig: Path, address: str = "127.0.0.1") -> Iterator[tuple[FaultProxy, str]]:
     """A proxy in front of the server of `kubeconfig`, and its URL."""

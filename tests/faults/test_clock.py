@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.validators.run.runner import Options, validate
-from tests.faults.proxy import FaultProxy, proxied
+from tests.faults.proxy import Through
 from tests.integration.breaking import bad, judge
 
 pytestmark = pytest.mark.cluster
-
-Through = tuple[FaultProxy, Path]
-
-
-@pytest.fixture
-def through(kubeconfig: Path, tmp_path: Path) -> Iterator[Through]:
-    with proxied(kubeconfig, tmp_path) as (proxy, _):
-        yield proxy, tmp_path / "through-the-proxy.json"
 
 
 @pytest.mark.fault(40)

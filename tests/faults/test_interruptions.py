@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,18 +15,12 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.rollout.state.lock import holder_of
 from tests.faults.kit import said_by
-from tests.faults.proxy import Asked, FaultProxy, proxied
+from tests.faults.proxy import Asked, FaultProxy
 from tests.faults.rolling import assert_whole, run
 from tests.places import ROOT
 from tests.waiting import until
 
 pytestmark = pytest.mark.cluster
-
-
-@pytest.fixture
-def through(kubeconfig: Path, tmp_path: Path) -> Iterator[tuple[FaultProxy, Path]]:
-    with proxied(kubeconfig, tmp_path) as (proxy, _):
-        yield proxy, tmp_path / "through-the-proxy.json"
 
 
 @pytest.mark.long

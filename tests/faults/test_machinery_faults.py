@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ from kubeflow_volcano.progress import silent
 from kubeflow_volcano.validators.checks import CHECKS
 from kubeflow_volcano.validators.core.timing import Timing
 from kubeflow_volcano.validators.run.runner import Options, validate
-from tests.faults.proxy import RESET, Asked, Fault, FaultProxy, cut, proxied, slow, status
+from tests.faults.proxy import RESET, Asked, Fault, Through, cut, slow, status
 from tests.integration.breaking import Findings, bad, judge
 
 pytestmark = pytest.mark.cluster
@@ -23,13 +23,6 @@ BUSY = [
     status(429, "TooManyRequests", "slow down", Retry_After="1"),
     status(500, "InternalError", "etcdserver: leader changed"),
 ]
-Through = tuple[FaultProxy, Path]
-
-
-@pytest.fixture
-def through(kubeconfig: Path, tmp_path: Path) -> Iterator[Through]:
-    with proxied(kubeconfig, tmp_path) as (proxy, _):
-        yield proxy, tmp_path / "through-the-proxy.json"
 
 
 def found(kubeconfig: Path) -> Findings:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from kubeflow_volcano.cluster.watch.waiting import wait_ready
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import silent
 from tests.faults.kit import validators
-from tests.faults.proxy import FaultProxy, altered, proxied
+from tests.faults.proxy import Through, altered
 from tests.integration.breaking import bad, judge, made, pods_of, space
 from tests.waiting import until
 
@@ -27,13 +26,6 @@ OPERATOR = Ref("apps/v1", "Deployment", "kubeflow", "training-operator")
 
 BUSYBOX = "docker.io/library/busybox:1.36"
 SINCE = "2026-01-01T00:00:00Z"
-Through = tuple[FaultProxy, Path]
-
-
-@pytest.fixture
-def through(kubeconfig: Path, tmp_path: Path) -> Iterator[Through]:
-    with proxied(kubeconfig, tmp_path) as (proxy, _):
-        yield proxy, tmp_path / "through-the-proxy.json"
 
 
 def pod(name: str, where: str, **meta: Any) -> Object:

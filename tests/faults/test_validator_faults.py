@@ -5,21 +5,21 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rehearsal.cluster.status import read_status
 from kubeflow_volcano.validators.core.results import Verdict
 from kubeflow_volcano.validators.report.document import Report
 from kubeflow_volcano.validators.run.runner import Options, validate
-from tests.faults.proxy import HUNG, RESET, Asked, Fault, FaultProxy, cut, proxied, slow, status
+from tests.faults.proxy import HUNG, RESET, Asked, Fault, Through, cut, slow, status
 from tests.faults.rolling import often
+from tests.integration.breaking import leftovers
 
 pytestmark = pytest.mark.cluster
 
@@ -31,16 +31,7 @@ BUSY = [
     status(500, "InternalError", "etcdserver: leader changed"),
     status(504, "Timeout", "request timed out"),
 ]
-Through = tuple[FaultProxy, Path]
 Verdicts = Mapping[str, tuple[str, str]]
-
-
-@pytest.fixture
-def through(kubeconfig: Path, cluster: Cluster, tmp_path: Path) -> Iterator[Through]:
-    """A proxy in front of the cluster, and the kubeconfig that leads through it."""
-    assert cluster.version  # a cluster that is not there is told as that
-    with proxied(kubeconfig, tmp_path) as (proxy, _):
-        yield proxy, tmp_path / "through-the-proxy.json"
 
 
 def judge(kubeconfig: Path, *select: str, read_only: bool = True, **more: Any) -> Report:
@@ -61,11 +52,6 @@ def healthy(kubeconfig: Path, cluster: Cluster) -> Verdicts:
     found = verdicts(judge(kubeconfig))
     assert {status for status, _ in found.values()} <= {"pass", "skip"}
     return found
-
-
-def left_behind(cluster: Cluster) -> list[str]:
-    kinds = (("v1", "Namespace"), ("v1", "Pod"), ("scheduling.volcano.sh/v1beta1", "PodGroup"))
-    return [item["metadata"]["name"] for kind in kinds for item in cluster.list(*kind, labels=RUN_LABEL).items]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +83,7 @@ def test_the_gang_experiment_comes_to_the_same_end_through_trouble_and_leaves_no
     assert {found for found, _ in verdicts(report).values()} <= {"pass", "error"}  # an experiment may be disturbed
     assert report.cleanup
     assert report.cleanup.left == ()
-    assert left_behind(cluster) == []
+    assert leftovers(cluster) == []
 
 
 @pytest.mark.fault(9)
@@ -187,7 +173,7 @@ def test_rights_that_are_lost_during_a_probe_leave_the_question_open_and_nothing
     assert found["H1"][0] == "error"
     assert found["H2"][0] in {"error", "skip"}
     assert "cannot create" in next(item.outcome.message for item in report.results if item.check.id == "H1")
-    assert left_behind(cluster) == []
+    assert leftovers(cluster) == []
 
 
 def expired_after_the_watch(renew: Callable[[], object]) -> Callable[[Asked], Fault | None]:

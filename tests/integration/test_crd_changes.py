@@ -20,6 +20,7 @@ from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.stored_versions import lost_version
 from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.progress import Progress, silent
 from kubeflow_volcano.rollout.backup.collect import collect
 from kubeflow_volcano.rollout.settings.settings import parse
 from kubeflow_volcano.rollout.uninstall.run import uninstall
@@ -77,22 +78,15 @@ def clean(cluster: Cluster) -> Iterator[None]:
     until(lambda: not any(map(cluster.get, [CRD, *made])))
 
 
-class Said(list[str]):
-    """Lines of progress."""
-
-    def __call__(self, line: str) -> None:
-        self.append(line)
-
-
 def apply(
-    cluster: Cluster, *objects: Object, check: bool = False, said: Said | None = None, seconds: float = 60
+    cluster: Cluster, *objects: Object, check: bool = False, progress: Progress = silent, seconds: float = 60
 ) -> ApplyResult:
     engine = Engine(
         cluster,
         {"part": objects},
         {},
         deadline=Deadline(seconds),
-        progress=Said() if said is None else said,
+        progress=progress,
         check=check,
     )
     if engine.apply():
@@ -125,8 +119,8 @@ def test_objects_of_a_version_that_disappears_are_stored_again_and_keep_their_co
     before = contents(cluster, "v1alpha1")
     assert len(before) == COUNT
 
-    said = Said()
-    foretold = apply(cluster, crd(NEW), check=True, said=said)
+    said: list[str] = []
+    foretold = apply(cluster, crd(NEW), check=True, progress=said.append)
     assert not foretold.problems
     assert any(re.search(f"{COUNT} objects .*v1alpha1 .*v1beta1", line) for line in said), said
     assert stored_versions(cluster) == ["v1alpha1"]
@@ -183,8 +177,8 @@ def test_a_conversion_that_ends_goes_with_what_an_injector_added(cluster: Cluste
         "spec": {"conversion": {"strategy": "Webhook", **bundle}},
     }
     cluster.apply(patched, manager="cert-manager-cainjector", force=True)
-    said = Said()
-    assert not apply(cluster, crd(OLD), check=True, said=said).problems
+    said: list[str] = []
+    assert not apply(cluster, crd(OLD), check=True, progress=said.append).problems
     assert any("webhook removed" in line for line in said)
     live = cluster.get(CRD)
     assert live is not None
@@ -270,8 +264,8 @@ def test_check_mode_does_not_judge_objects_by_a_crd_that_the_run_changes(cluster
     install(cluster, crd(strict), vessel(0))
     wider = version("v1alpha1", storage=True, size={"type": "integer"}, color={"type": "string"})
     objects = (crd(wider), vessel(0, size=1, color="red"), vessel(1, size=1, color="blue"))
-    said = Said()
-    foretold = apply(cluster, *objects, check=True, said=said)
+    said: list[str] = []
+    foretold = apply(cluster, *objects, check=True, progress=said.append)
     assert not foretold.problems, foretold.problems
     assert [item.action for item in foretold.outcomes] == [Action.CHANGED, Action.CHANGED, Action.CREATED]
     assert sum("when its CRD" in line for line in said) == 2
@@ -310,8 +304,8 @@ def many_change_at_once(cluster: Cluster, times: int) -> None:
             fleet(number, *(("v1beta1",) if number < MOVING else ("v1beta1", "v1alpha1")), wide=40)
             for number in range(MANY)
         ]
-        said = Said()
-        result = apply(cluster, *wide, said=said, seconds=300)
+        said: list[str] = []
+        result = apply(cluster, *wide, progress=said.append, seconds=300)
         assert not result.problems, result.problems
         assert sum(f"stored versions migrated: {EACH} objects to v1beta1" in line for line in said) == MOVING, said
         for number in range(MOVING):
@@ -350,9 +344,9 @@ def test_a_kind_that_lost_a_version_is_found_and_comes_back(cluster: Cluster, ku
     before = contents(cluster, "v1alpha1")
     lose_version(cluster)
     assert (listable(cluster).status, listable(cluster).reason) == (Status.FAIL, "VersionLost")
-    assert list(collect(cluster, Said()).origin.unread) == [CRD.name]
+    assert list(collect(cluster, silent).origin.unread) == [CRD.name]
     assert [CRD.name in problem.todo for problem in unlistable(cluster)] == [True]
-    plan = uninstall(cluster, parse({}), check=True, progress=Said())
+    plan = uninstall(cluster, parse({}), check=True, progress=silent)
     assert any(CRD.name in problem.todo for problem in plan.problems)
 
     for command in listable(cluster).changes:

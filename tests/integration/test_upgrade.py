@@ -21,6 +21,7 @@ from kubeflow_volcano.cluster.applied_objects import Place
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import InvalidInput
+from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rehearsal.build.generation import load_generation
 from kubeflow_volcano.rehearsal.build.kept import Tools
 from kubeflow_volcano.rehearsal.build.tools import ensure_tools
@@ -53,16 +54,9 @@ KEPT = {"Namespace", "PersistentVolumeClaim"}
 """Kinds that go only when they are named."""
 
 
-class Said(list[str]):
-    """Lines of progress."""
-
-    def __call__(self, line: str) -> None:
-        self.append(line)
-
-
 @pytest.fixture(scope="module")
 def tools() -> Tools:
-    return ensure_tools(load_generation("1.30"), progress=Said())
+    return ensure_tools(load_generation("1.30"), progress=silent)
 
 
 def sources_of(tools: Tools, release: str) -> dict[str, str]:
@@ -144,9 +138,9 @@ def settings_of(tools: Tools, release: str, **more: Any) -> Settings:
     return parse(variables_of(tools, release, **more))
 
 
-def roll_out(cluster: Cluster, tools: Tools, release: str, **more: Any) -> tuple[ApplyResult, Said]:
-    settings, said = settings_of(tools, release, **more), Said()
-    return run.roll_out(cluster, settings, scope_of(settings), check=False, progress=said), said
+def roll_out(cluster: Cluster, tools: Tools, release: str, **more: Any) -> tuple[ApplyResult, list[str]]:
+    settings, said = settings_of(tools, release, **more), list[str]()
+    return run.roll_out(cluster, settings, scope_of(settings), check=False, progress=said.append), said
 
 
 def mapping(number: int) -> Object:
@@ -200,9 +194,9 @@ def test_1_8_1_becomes_1_9_1_and_every_object_keeps_its_content(
     services = contents(cluster, "serving.kserve.io/v1beta1", "InferenceService")
     assert (len(mappings), len(services)) == (COUNT, 1)
 
-    said = Said()
+    said: list[str] = []
     before = managed(cluster)
-    document = preview(cluster, settings_of(tools, "1.9.1", kubeflow_prune=True), check=True, progress=said)
+    document = preview(cluster, settings_of(tools, "1.9.1", kubeflow_prune=True), check=True, progress=said.append)
     assert not document["problems"], document["problems"]
     assert any(re.search(f"{COUNT} objects .*v1alpha1 .*v1beta1", line) for line in said), said
     crds = {item["crd"]: item for item in document["crds"]}
@@ -222,16 +216,16 @@ def test_1_8_1_becomes_1_9_1_and_every_object_keeps_its_content(
     assert contents(cluster, "serving.knative.dev/v1beta1", "DomainMapping") == mappings
     assert contents(cluster, "serving.kserve.io/v1beta1", "InferenceService") == services
     assert not unlistable(cluster)
-    saved = collect(cluster, said)
+    saved = collect(cluster, said.append)
     assert not saved.origin.unread
     assert {obj["metadata"]["name"] for obj in saved.objects if obj["kind"] == "DomainMapping"} == mappings.keys()
     again, _ = roll_out(cluster, tools, "1.9.1")
     assert not again.problems, again.problems
     assert not again.changed
-    assert not preview(cluster, settings_of(tools, "1.9.1"), check=False, progress=said)["needed"]
-    assert preview(cluster, settings_of(tools, "1.9.1", kubeflow_user_email="a@b.org"), check=False, progress=said)[
-        "needed"
-    ]
+    assert not preview(cluster, settings_of(tools, "1.9.1"), check=False, progress=said.append)["needed"]
+    assert preview(
+        cluster, settings_of(tools, "1.9.1", kubeflow_user_email="a@b.org"), check=False, progress=said.append
+    )["needed"]
 
     extra, lacking = beside_fresh(managed(cluster), tools, tmp_path, "1.9.1")
     assert not lacking
@@ -261,7 +255,7 @@ def test_upgrades_in_turn_end_with_the_objects_of_a_fresh_installation(
     generation: str, releases: tuple[str, ...], steps: tuple[str, ...], tmp_path: Path
 ) -> None:
     need_archives(*releases)
-    tools = ensure_tools(load_generation(generation), progress=Said())
+    tools = ensure_tools(load_generation(generation), progress=silent)
     with Plane(tools.programs, tmp_path / "upgraded", NAMESPACES) as plane:
         cluster = Cluster.connect(plane.kubeconfig)
         prepare_storage(cluster)

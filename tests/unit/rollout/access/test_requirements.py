@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.cluster.api.client import Listing
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object, Ref, new_object
+from kubeflow_volcano.cluster.objects import Object, new_object
 from kubeflow_volcano.rollout.access.requirements import unmet_access
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from kubeflow_volcano.rollout.way_in import answer, way_in
+from tests.samples.stored import Stored
 
 PASSWORD = "only-for-tests"  # noqa: S105  of no cluster
 GATEWAY = "kubeflow-istio-resources"
@@ -39,19 +39,6 @@ INGRESS: dict[str, Any] = {
     "kubeflow_host": "kf.example.org",
     "kubeflow_ingress_class": "a",
 }
-
-
-class Cluster:
-    """Live objects."""
-
-    def __init__(self, *objects: Object) -> None:
-        self.objects = {Ref.of(obj): obj for obj in objects}
-
-    def get(self, ref: Ref, **_: Any) -> Object | None:
-        return self.objects.get(ref)
-
-    def list(self, api_version: str, kind: str, **_: Any) -> Listing:
-        return Listing(tuple(obj for ref, obj in self.objects.items() if ref[:2] == (api_version, kind)), "1")
 
 
 def named(kind: str, name: str, namespace: str = "", api_version: str = "v1", **more: Any) -> Object:
@@ -90,40 +77,40 @@ def test_a_forwarded_port_needs_nothing_and_asks_nothing() -> None:
 
 
 def test_the_secret_of_the_certificate_has_to_be_there_with_both_keys() -> None:
-    (absent,) = unmet(Cluster(), **OWN)
+    (absent,) = unmet(Stored(), **OWN)
     assert "Secret istio-system/own of kubeflow_tls_secret" in absent
     assert "secret tls own" in absent
-    (half,) = unmet(Cluster(secret("own", "istio-system", tls_crt="a")), **OWN)
+    (half,) = unmet(Stored(secret("own", "istio-system", tls_crt="a")), **OWN)
     assert "lacks tls.key" in half
-    assert unmet(Cluster(secret("own", "istio-system", tls_crt="a", tls_key="b")), **OWN) == []
+    assert unmet(Stored(secret("own", "istio-system", tls_crt="a", tls_key="b")), **OWN) == []
 
 
 def test_the_issuer_has_to_be_there_or_to_come_with_the_roll_out() -> None:
     issuer = named("ClusterIssuer", "acme", api_version="cert-manager.io/v1")
-    (absent,) = unmet(Cluster(), **ISSUER)
+    (absent,) = unmet(Stored(), **ISSUER)
     assert "ClusterIssuer acme of kubeflow_tls_issuer" in absent
-    assert unmet(Cluster(issuer), **ISSUER) == []
-    assert unmet(Cluster(), {**PARTS, "kubeflow-issuer": (issuer,)}, **ISSUER) == []
-    (elsewhere,) = unmet(Cluster(issuer), **ISSUER, kubeflow_tls_issuer_kind="Issuer")
+    assert unmet(Stored(issuer), **ISSUER) == []
+    assert unmet(Stored(), {**PARTS, "kubeflow-issuer": (issuer,)}, **ISSUER) == []
+    (elsewhere,) = unmet(Stored(issuer), **ISSUER, kubeflow_tls_issuer_kind="Issuer")
     assert "no Issuer istio-system/acme" in elsewhere
 
 
 def test_an_unknown_ingress_class_is_refused_with_those_that_exist() -> None:
-    (problem,) = unmet(Cluster(named("IngressClass", "b", api_version="networking.k8s.io/v1")), **INGRESS)
+    (problem,) = unmet(Stored(named("IngressClass", "b", api_version="networking.k8s.io/v1")), **INGRESS)
     assert re.search("IngressClass .*: b.", problem)
-    assert "no controller either" in unmet(Cluster(), **INGRESS)[0]
-    assert unmet(Cluster(named("IngressClass", "a", api_version="networking.k8s.io/v1")), **INGRESS) == []
+    assert "no controller either" in unmet(Stored(), **INGRESS)[0]
+    assert unmet(Stored(named("IngressClass", "a", api_version="networking.k8s.io/v1")), **INGRESS) == []
 
 
 def test_a_node_port_of_another_service_is_refused() -> None:
     asked = {**NODE_PORT, "kubeflow_node_port": 31443}
-    (problem,) = unmet(Cluster(service(name="other")), **asked)
+    (problem,) = unmet(Stored(service(name="other")), **asked)
     assert re.search("kubeflow_node_port is 31443, .*Service istio-system/other ", problem)
-    assert unmet(Cluster(service()), **asked) == []
+    assert unmet(Stored(service()), **asked) == []
 
 
 def test_roles_without_the_gateway_do_not_ask() -> None:
-    assert unmet(Cluster(), {"volcano": ()}, **OWN) == []
+    assert unmet(Stored(), {"volcano": ()}, **OWN) == []
 
 
 @pytest.mark.parametrize(
@@ -144,7 +131,7 @@ def test_roles_without_the_gateway_do_not_ask() -> None:
     ],
 )
 def test_a_run_ends_with_the_address(variables: dict[str, Any], live: Object, address: str) -> None:
-    cluster: Any = Cluster(live)
+    cluster: Any = Stored(live)
     lines = way_in(cluster, settings(**variables), lambda _: "")
     assert lines[0] == f"address: {address}"
     assert "user: user@example.com" in lines
@@ -164,7 +151,7 @@ def test_a_run_ends_with_the_address(variables: dict[str, Any], live: Object, ad
 def test_an_address_that_does_not_answer_is_said_to_and_why(
     variables: dict[str, Any], objects: list[Object], told: str
 ) -> None:
-    cluster: Any = Cluster(*objects)
+    cluster: Any = Stored(*objects)
     lines = way_in(cluster, settings(**variables), lambda _: "timed out")
     assert lines[1].endswith(": timed out")
     why = lines[2] if not lines[2].startswith(("user:", "  the certificate", "  redirect")) else ""
@@ -184,7 +171,7 @@ def test_an_address_answers_whatever_it_says_and_nobody_there_is_told() -> None:
 
 
 def test_it_ends_with_the_command_that_reads_a_random_password_and_never_with_the_password() -> None:
-    cluster: Any = Cluster(
+    cluster: Any = Stored(
         service(), secret("first-user", "kubeflow-volcano", email="user@example.com", password=PASSWORD)
     )
     found = settings(kubeflow_kubeconfig="/a b/config")
@@ -192,7 +179,7 @@ def test_it_ends_with_the_command_that_reads_a_random_password_and_never_with_th
     assert "password: kubectl --kubeconfig '/a b/config' -n kubeflow-volcano get secret first-user" in text
     assert "kubectl --kubeconfig '/a b/config' -n istio-system port-forward" in text
     given = settings(kubeflow_user_password=PASSWORD)
-    empty: Any = Cluster(service())
+    empty: Any = Stored(service())
     text += "\n".join(way_in(empty, given))
     assert "kubeflow_user_password" in text
     assert PASSWORD not in text
@@ -206,7 +193,7 @@ def test_without_a_gateway_there_is_nothing_to_say_and_nothing_is_asked() -> Non
 
 
 def test_a_cluster_that_answers_no_more_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    cluster: Any = Cluster()
+    cluster: Any = Stored()
 
     def refuse(*_: Any, **__: Any) -> None:
         raise ApiError(503, "ServiceUnavailable", "try later")
@@ -224,7 +211,7 @@ def test_a_run_ends_with_the_stores_that_it_uses() -> None:
         ((live,), {}, "http://seaweedfs.kubeflow:9000;"),
         ((live,), {"kubeflow_object_store": given}, "https://s3.example.org/mlpipeline;"),
     ):
-        cluster: Any = Cluster(service(), *objects)
+        cluster: Any = Stored(service(), *objects)
         lines = [line for line in way_in(cluster, settings(**variables), lambda _: "") if "object store" in line]
         assert [line.split()[2] for line in lines] == ([place] if place else [])
         assert "b-secret" not in str(lines)

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 import yaml
 
-from kubeflow_volcano.cluster.api.client import Listing
 from kubeflow_volcano.cluster.api.discovery import Resource
 from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.existing import needs
 from kubeflow_volcano.rollout.settings.settings import parse
+from tests.samples.stored import Stored
 
 ADMISSION = "admissionregistration.k8s.io/v1"
 ISSUER: Object = {"apiVersion": "cert-manager.io/v1", "kind": "Issuer", "metadata": {"name": "a", "namespace": "n"}}
 GANG = {"actions": "enqueue, allocate", "tiers": [{"plugins": [{"name": "gang"}, {"name": "vendor"}]}]}
 
 
-class Cluster:
+class Cluster(Stored):
     """Live objects and served kinds."""
 
     def __init__(self, *objects: Object, kinds: Mapping[str, Sequence[str]] | None = None) -> None:
-        self.objects = {Ref.of(obj): obj for obj in objects}
+        super().__init__(*objects)
         self.served = kinds or {}
 
     def kinds(self, api_version: str) -> dict[str, Resource]:
@@ -33,23 +33,6 @@ class Cluster:
 
     def all_kinds(self) -> dict[str, dict[str, Resource]]:
         return {version: self.kinds(version) for version in self.served}
-
-    def get(self, ref: Ref, **_: Any) -> Object | None:
-        return self.objects.get(ref)
-
-    def list(self, api_version: str, kind: str, *, namespace: str = "", labels: str = "", **_: Any) -> Listing:
-        key, _mark, wanted = labels.partition("=")
-        found = [
-            obj
-            for ref, obj in self.objects.items()
-            if ref[:2] == (api_version, kind)
-            and namespace in {"", ref.namespace}
-            and (not key or (obj["metadata"].get("labels") or {}).get(key) == wanted)
-        ]
-        return Listing(tuple(found), "1")
-
-    def pages(self, api_version: str, kind: str, **_: Any) -> Iterator[Listing]:
-        yield self.list(api_version, kind)
 
 
 @pytest.fixture(autouse=True)

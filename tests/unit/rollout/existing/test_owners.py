@@ -14,6 +14,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.existing.owners import foreign_components, places_of_existing
 from kubeflow_volcano.rollout.settings.settings import parse
+from tests.samples.stored import Stored
 
 KUBECTL = {"manager": "kubectl-client-side-apply", "operation": "Update"}
 OURS = {"manager": FIELD_MANAGER, "operation": "Apply"}
@@ -23,24 +24,17 @@ ISSUER: Object = {"apiVersion": "cert-manager.io/v1", "kind": "ClusterIssuer", "
 SETTINGS = {"kubeflow_components": ["kubeflow-issuer", "istio"]}
 
 
-class Cluster:
-    """Live objects, listed as metadata; kinds of cert-manager are served only if it is there."""
+class Cluster(Stored):
+    """Live objects; kinds of cert-manager are served only if it is there."""
 
-    def __init__(self, *objects: Object) -> None:
-        self.objects = {Ref.of(obj): obj for obj in objects}
+    def list(self, api_version: str, kind: str, *, namespace: str | None = None, **how: Any) -> Listing:
+        """Pages alone say where they look; what runs elsewhere has tests of its own."""
+        return Listing((), "1") if namespace is None else super().list(api_version, kind, namespace=namespace, **how)
 
-    def get(self, ref: Ref) -> Object | None:
-        return self.objects.get(ref)
-
-    def list(self, _api: str, _kind: str) -> Listing:
-        """What runs elsewhere has tests of its own."""
-        return Listing((), "1")
-
-    def pages(self, api_version: str, kind: str, *, namespace: str = "", **_: Any) -> Iterator[Listing]:
+    def pages(self, api_version: str, kind: str, *, namespace: str = "", **how: Any) -> Iterator[Listing]:
         if kind == "ClusterIssuer" and not self.objects:
             raise NotServed(api_version, kind)
-        found = [obj for ref, obj in self.objects.items() if ref[:2] == (api_version, kind)]
-        yield Listing(tuple(obj for obj in found if obj["metadata"].get("namespace", "") == namespace), "1")
+        yield self.list(api_version, kind, namespace=namespace, **how)
 
 
 def live(ref: Ref, *managers: Object, image: str = "", uid: str = "", **meta: Any) -> Object:

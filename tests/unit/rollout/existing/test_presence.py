@@ -6,28 +6,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from kubeflow_volcano.catalog import read
-from kubeflow_volcano.cluster.api.client import Listing
 from kubeflow_volcano.cluster.api.errors import NotServed
 from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.rollout.existing.presence import absent_component
+from tests.samples.stored import Stored
 
 RELEASE = read.load_release("1.9.1")
 ADMISSION = "admissionregistration.k8s.io/v1"
 
 
-class Cluster:
+class Cluster(Stored):
     """Live objects; kinds of cert-manager are not served."""
 
-    def __init__(self, *objects: Object) -> None:
-        self.objects = {Ref.of(obj): obj for obj in objects}
-
-    def get(self, ref: Ref) -> Object | None:
+    def get(self, ref: Ref, **_: Any) -> Object | None:
         if ref.api_version.startswith("cert-manager.io"):
             raise NotServed(ref.api_version, ref.kind)
-        return self.objects.get(ref)
-
-    def list(self, api_version: str, kind: str) -> Listing:
-        return Listing(tuple(obj for ref, obj in self.objects.items() if ref[:2] == (api_version, kind)), "1")
+        return super().get(ref)
 
 
 def obj(ref: Ref, **more: Any) -> Object:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from kubeflow_volcano.catalog.existing.modes import modes
 from kubeflow_volcano.cluster.mesh import Mesh
-from kubeflow_volcano.cluster.objects import Object, Ref, new_object
+from kubeflow_volcano.cluster.objects import Object, new_object
 from kubeflow_volcano.rollout.existing.mesh import Found, unfit_mesh
 from kubeflow_volcano.rollout.existing.presence import WORKLOADS
 from kubeflow_volcano.rollout.existing.uses import missing_uses, wrong_modes
+from tests.samples.stored import Stored
 from tests.unit.releases import Upstream, WholeRelease
 
 SIGN_IN_BY_POLICY = ("1.9.1", "26.03")
@@ -25,16 +26,6 @@ def beside(upstream: Upstream, *existing: str) -> tuple[list[Object], list[Objec
     """The objects of the others, and those of the existing ones."""
     objects = [obj for name, found in upstream.parts.items() if name not in existing for obj in found]
     return objects, [obj for name in existing for obj in upstream.parts[name]]
-
-
-class Cluster:
-    """Live objects."""
-
-    def __init__(self, objects: Iterable[Object]) -> None:
-        self.objects = {Ref.of(obj): obj for obj in objects}
-
-    def get(self, ref: Ref) -> Object | None:
-        return self.objects.get(ref)
 
 
 @pytest.fixture(scope="module", params=["1.6.1", "1.9.1", "26.03"])
@@ -96,7 +87,7 @@ def test_what_components_use_of_each_other_is_in_their_own_manifests(upstream: U
             (obj["metadata"]["namespace"], obj["spec"]["template"]["spec"].get("serviceAccountName", "default"))
             for obj in workloads
         )
-        cluster: Any = Cluster(manifests)
+        cluster: Any = Stored(*manifests)
         part = upstream.given.release.components[name]
         assert [*missing_uses(cluster, part, manifests, objects, accounts)] == [], name
         assert [*wrong_modes(cluster, [part], {"kserve": upstream.parts["kserve"]})] == [], name
@@ -105,7 +96,7 @@ def test_what_components_use_of_each_other_is_in_their_own_manifests(upstream: U
 @pytest.mark.upstream
 def test_an_istio_with_other_names_is_missed_by_those_who_name_it(upstream: Upstream) -> None:
     objects, manifests = beside(upstream, "istio")
-    cluster: Any = Cluster([])
+    cluster: Any = Stored()
     part = upstream.given.release.components["istio"]
     found = " ".join(map(str, missing_uses(cluster, part, manifests, objects, frozenset())))
     assert "Service istio-system/istio-ingressgateway" in found
@@ -117,6 +108,6 @@ def test_kserve_does_not_fit_a_knative_with_kourier(upstream: Upstream) -> None:
     (mode,) = modes()
     data = {"ingress-class": "kourier.ingress.networking.knative.dev"}
     config = new_object("v1", "ConfigMap", mode.config_map.name, mode.config_map.namespace, data=data)
-    cluster: Any = Cluster([config])
+    cluster: Any = Stored(config)
     part = upstream.given.release.components["knative-serving"]
     assert [*wrong_modes(cluster, [part], {"kserve": upstream.parts["kserve"]})]

@@ -11,22 +11,13 @@ import pytest
 from kubeflow_volcano.catalog import read
 from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.rollout.existing.uses import missing_uses, wrong_modes
+from tests.samples.stored import Stored
 
 RELEASE = read.load_release("1.9.1")
 SERVICE = Ref("v1", "Service", "istio-system", "istio-ingressgateway")
 GATEWAY = Ref("networking.istio.io/v1beta1", "Gateway", "knative-serving", "knative-local-gateway")
 ACCOUNT = Ref("v1", "ServiceAccount", "istio-system", "istio-ingressgateway-service-account")
 ISSUER = Ref("cert-manager.io/v1", "ClusterIssuer", "", "kubeflow-self-signing-issuer")
-
-
-class Cluster:
-    """Live objects."""
-
-    def __init__(self, *objects: Object) -> None:
-        self.objects = {Ref.of(obj): obj for obj in objects}
-
-    def get(self, ref: Ref) -> Object | None:
-        return self.objects.get(ref)
 
 
 def obj(ref: Ref, **more: Any) -> Object:
@@ -38,7 +29,7 @@ def config(text: str, key: str = "a", name: str = "c", namespace: str = "kubeflo
 
 
 def missing(ref: Ref, *objects: Object, live: Sequence[Object] = (), accounts: Sequence[tuple[str, str]] = ()) -> bool:
-    cluster: Any = Cluster(*live)
+    cluster: Any = Stored(*live)
     part = RELEASE.components["istio"]
     found = [*missing_uses(cluster, part, [obj(ref)], objects, frozenset(accounts))]
     assert all(str(ref) in problem.found for problem in found)
@@ -85,7 +76,7 @@ def test_a_certificate_names_its_issuer() -> None:
 
 
 def modes(live: Sequence[Object], deploy: str = '{"defaultDeploymentMode": "Serverless"}') -> list[str]:
-    cluster: Any = Cluster(*live)
+    cluster: Any = Stored(*live)
     parts = {"kserve": (config(deploy, "deploy", "inferenceservice-config"),)}
     return [str(problem) for problem in wrong_modes(cluster, [RELEASE.components["knative-serving"]], parts)]
 

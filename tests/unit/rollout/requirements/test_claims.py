@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, new_object
 from kubeflow_volcano.rollout.requirements.claims import unmet_claims
 from kubeflow_volcano.rollout.settings.settings import parse
+from tests.samples.stored import Stored
 from tests.unit.rollout.patches.pods.test_claims import claim, stateful_set
 
-
-class Stored:
-    """A cluster with these objects, and the classes slow and fast, of which fast can expand volumes."""
-
-    def __init__(self, *objects: Object) -> None:
-        self.objects = {Ref.of(obj): obj for obj in objects}
-
-    def get(self, ref: Ref) -> Object | None:
-        return self.objects.get(ref)
-
-    def list(self, *_: str) -> SimpleNamespace:
-        fast = {"metadata": {"name": "fast"}, "allowVolumeExpansion": True}
-        return SimpleNamespace(items=[{"metadata": {"name": "slow"}}, fast])
+CLASSES = [
+    new_object("storage.k8s.io/v1", "StorageClass", name, allowVolumeExpansion=name == "fast")
+    for name in ("slow", "fast")
+]
 
 
 def with_class(obj: Object, name: str | None, phase: str = "Bound") -> Object:
@@ -34,7 +25,7 @@ def with_class(obj: Object, name: str | None, phase: str = "Bound") -> Object:
 
 def problems(live: Object | None, declared: Object, **variables: Any) -> list[Any]:
     settings = parse({"kubeflow_profile": "full", **variables})
-    cluster: Any = Stored(live) if live else Stored()
+    cluster: Any = Stored(*CLASSES, *([live] if live else ()))
     return [*unmet_claims(cluster, settings.claims, settings.ceded, {"katib": [declared]})]
 
 

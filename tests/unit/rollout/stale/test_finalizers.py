@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from kubeflow_volcano.catalog import read
 from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.rollout.stale.finalizers import controller_of, explain_terminating
+from tests.samples.stored import Stored
 
 PARTS = tuple(read.load_release("1.9.1").components.values())
 EXPERIMENT = Ref("kubeflow.org/v1beta1", "Experiment", "n", "e")
@@ -18,26 +18,12 @@ MAP = Ref("v1", "ConfigMap", "n", "m")
 SPACE = Ref("v1", "Namespace", "", "n")
 
 
-class Api:
-    """A cluster with these objects."""
-
-    def __init__(self, *objects: Object) -> None:
-        self.objects = {Ref.of(obj): obj for obj in objects}
-
-    def get(self, ref: Ref) -> Object | None:
-        return self.objects.get(ref)
-
-    def list(self, api_version: str, kind: str, **_: Any) -> Any:
-        found = (obj for ref, obj in self.objects.items() if ref[:2] == (api_version, kind))
-        return SimpleNamespace(items=tuple(found))
-
-
 def live(ref: Ref, *finalizers: str, **more: Any) -> Object:
     return new_object(ref.api_version, ref.kind, ref.name, ref.namespace, meta={"finalizers": list(finalizers)}, **more)
 
 
 def explained(obj: Object, *others: Object, variable: str = "") -> str:
-    api: Any = Api(*others)
+    api: Any = Stored(*others)
     return str(explain_terminating(api, obj, PARTS, variable=variable))
 
 

@@ -13,6 +13,7 @@ from kubeflow_volcano.rollout.state.lock import LEASE
 from kubeflow_volcano.rollout.state.store import LABELS
 from kubeflow_volcano.rollout.uninstall import project
 from kubeflow_volcano.rollout.uninstall.project import Project
+from tests.samples.stored import Stored
 
 SPACE = Ref("v1", "Namespace", "", "kubeflow-volcano")
 SECRET = Ref("v1", "Secret", "kubeflow-volcano", "first-user")
@@ -20,14 +21,8 @@ STORES = Ref("v1", "Secret", "kubeflow-volcano", "store-passwords")
 RECORD = Ref("v1", "ConfigMap", "kubeflow-volcano", "rollout-objects")
 
 
-class Api:
+class Api(Stored):
     """A cluster with these objects; deleting one removes it, unless its resourceVersion is another."""
-
-    def __init__(self, *objects: Object) -> None:
-        self.objects = {Ref.of(obj): obj for obj in objects}
-
-    def get(self, ref: Ref, **_: Any) -> Object | None:
-        return self.objects.get(ref)
 
     def delete(self, ref: Ref, *, uid: str, version: str = "") -> bool:
         live = self.objects[ref]["metadata"]

@@ -16,10 +16,6 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.progress import Progress, silent
@@ -31,6 +27,7 @@ from kubeflow_volcano.rollout.images.report.entry import Entry
 from kubeflow_volcano.rollout.images.report.image_list import ImagesReport, report
 from kubeflow_volcano.rollout.images.report.judge import Judgement
 from kubeflow_volcano.rollout.settings.settings import parse
+from tests.samples.certificates import named, pem, signer
 from tests.serving import Handler, listen, serving
 from tests.unit.rollout.images.conftest import Objects
 from tests.waiting import Clock
@@ -345,25 +342,9 @@ def test_nobody_there_is_told(started: Start) -> None:
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Certificate and key for localhost, signed by itself."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    now = dt.datetime.now(dt.UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - dt.timedelta(hours=1))
-        .not_valid_after(now + dt.timedelta(hours=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
+    made = signer("localhost", named("localhost"), now=dt.datetime.now(dt.UTC))
     path = tmp_path_factory.mktemp("tls") / "both.pem"
-    path.write_bytes(
-        made.public_bytes(serialization.Encoding.PEM)
-        + key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
+    path.write_bytes(pem(made.certificate) + made.private)
     return path
 
 

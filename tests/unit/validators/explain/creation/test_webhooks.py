@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import base64
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.validators.core.facts import Unread
+from tests.samples.certificates import pem, signer
 from tests.samples.facts import NOW, instant
 from tests.samples.jobs import SPACE, event, explained, group, healthy, member, reasons, tfjob, vcjob
 
@@ -24,13 +22,8 @@ BACKEND = "volcano-admission-service"
 @cache
 def bundle() -> str:
     """An authority's certificate as a caBundle has it."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "authority")])
-    start = datetime.fromtimestamp(NOW, UTC) - timedelta(days=1)
-    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
-    signed = builder.serial_number(7).not_valid_before(start).not_valid_after(start + timedelta(days=9))
-    pem = signed.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
-    return base64.b64encode(pem).decode()
+    made = signer("authority", now=datetime.fromtimestamp(NOW, UTC), begins=-1, days=8)
+    return base64.b64encode(pem(made.certificate)).decode()
 
 
 def obj(api_version: str, kind: str, name: str, namespace: str = "", **rest: Any) -> Object:
