@@ -152,7 +152,8 @@ def test_what_the_command_line_selects_has_to_be_there(site: Site) -> None:
         assert "TASK [" not in said, said
     for word in ("--tags volcanoo", "Did you mean volcano?", "--skip-tags kustomise", "Did you mean kustomize?"):
         assert word in tags[1], tags[1]
-    assert "--limit node-1, which leaves out every host that a play needs (localhost)" in limit[1], limit[1]
+    for word in ("--limit node-1, ", "(localhost)"):
+        assert word in limit[1], limit[1]
 
 
 def test_what_cannot_be_decrypted_is_told_with_what_to_do(site: Site) -> None:
@@ -193,7 +194,7 @@ def test_a_roll_out_without_a_cluster_is_refused_in_check_mode_too(site: Site) -
         pytest.skip("no upstream manifests")
     code, said = site.play("site", "--check", "--skip-tags", "kustomize", hosts={})
     assert code == 2, said
-    assert "Found: no usable credentials" in said, said
+    assert "usable credentials" in said, said
 
 
 def test_hosts_are_judged_by_modules_of_every_python(site: Site) -> None:
@@ -226,7 +227,7 @@ def test_a_validation_without_a_cluster_is_incomplete(site: Site) -> None:
     where = {"validation_report_directory": str(site.place / "validation"), "validation_select": ["A1"]}
     code, said = site.play("validate", hosts={}, **where)
     assert code == 2, said
-    assert "no usable credentials" in said or "verdict incomplete, exit code 3" in said, said
+    assert "usable credentials" in said or "exit code 3" in said, said
 
 
 def test_modules_that_only_old_hosts_run_have_no_newer_syntax() -> None:

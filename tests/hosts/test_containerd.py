@@ -307,7 +307,7 @@ def test_a_mirror_whose_authority_is_unknown_is_told_by_the_test_pull(node: Host
     rules = [{"source": "gcr.io", "prefix": stranger.address}]
     done = play([node], image_mirror_rules=rules, image_mirror_containerd_test_image="gcr.io/only/here:1")
     assert done.returncode != 0
-    assert "certificate signed by unknown authority" in done.stdout
+    assert "unknown authority" in done.stdout
     assert "image_mirror_containerd_ca" in done.stdout
     assert files(node) == before
 
@@ -325,8 +325,8 @@ def test_a_node_that_cannot_be_set_up_keeps_all_from_being_changed(node: Host, l
     done = play([node, docker, foreign])
     assert done.returncode != 0
     assert [snapshot(host) for host in (node, docker, foreign)] == before
-    assert f"{CERTS}/gcr.io/hosts.toml was not written by this project and has https://theirs.lan" in done.stdout
-    assert f"on {docker.name}: the node runs Docker, whose mirrors work for Docker Hub only" in done.stdout
+    assert re.search(f"{CERTS}/gcr.io/hosts.toml .* https://theirs.lan", done.stdout)
+    assert re.search(f"on {docker.name}: .* Docker", done.stdout)
     extended = play([foreign], image_mirror_containerd_existing="extend")
     assert extended.returncode == 0, extended.stdout
     assert text(foreign, f"{CERTS}/gcr.io/hosts.toml").endswith('[host."https://theirs.lan"]\n')

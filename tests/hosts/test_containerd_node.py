@@ -6,6 +6,7 @@ Python and coreutils are Debian's; systemctl and crictl are stand-ins.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -100,7 +101,7 @@ def test_a_kubelet_that_does_not_come_back_takes_the_change_back(lab: Lab, node:
     before = (node.root / CONFIG).read_text()
     code, told = run(lab, node, cluster)
     assert code != 0
-    assert f"the Node {NAME} is not ready with it: its kubelet has not renewed its Lease for" in told
+    assert re.search(f"Node {NAME} is not ready .* Lease ", told)
     assert "files are restored" in told
     assert (node.root / CONFIG).read_text() == before
     assert node.run("crictl info").returncode == 0
@@ -112,5 +113,5 @@ def test_a_node_that_is_not_ready_is_left_alone(lab: Lab, node: Host, cluster: C
     before = (node.root / CONFIG).read_text()
     code, told = run(lab, node, cluster)
     assert code != 0
-    assert f"the Node {NAME} is not ready: its condition Ready is False" in told
+    assert re.search(f"Node {NAME} is not ready: .* False", told)
     assert (node.root / CONFIG).read_text() == before

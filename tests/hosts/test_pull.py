@@ -6,7 +6,9 @@ kernel and kubelet of openEuler, the registry (`Lab.registry`), the content of i
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -238,7 +240,7 @@ def test_a_node_that_does_not_trust_the_registry_stops_alone_and_is_told_why(sit
         trust(site.nodes[1], site.registry)
     assert done.returncode == 2
     assert rows(done) == {"pull-1": ["4", "0", "0", "0", "0"], "pull-2": ["0", "0", "0", "1", "3"]}
-    assert "x509: certificate signed by unknown authority" in done.stdout
+    assert "unknown authority" in done.stdout
     assert "registry's CA certificate" in done.stdout
 
 
@@ -264,7 +266,7 @@ def test_a_disk_that_fills_up_during_a_pull_ends_that_node_and_no_other(site: Si
     assert done.returncode == 2
     assert rows(done)["pull-2"] == ["4", "0", "0", "0", "0"]
     assert rows(done)["pull-1"][3] == "1"
-    assert "no space left on device" in done.stdout
+    assert os.strerror(errno.ENOSPC).lower() in done.stdout
     assert "make room" in done.stdout
 
 
@@ -287,7 +289,7 @@ def test_another_image_by_the_same_name_is_found_by_its_digest(site: Site) -> No
     theirs = liar.put(*IMAGES[2], size=10)
     assert done.returncode == 2
     assert rows(done) == {"pull-1": ["4", "0", "0", "0", "0"], "pull-2": ["3", "0", "0", "1", "0"]}
-    assert f"is {theirs} on the node, and {ours} in the registry" in done.stdout
+    assert re.search(f"{theirs} on .* {ours} in ", done.stdout)
 
 
 def test_without_crictl_containerds_own_client_pulls_and_the_kubelet_sees_it(site: Site) -> None:
@@ -321,7 +323,7 @@ def test_a_node_with_docker_is_refused_with_the_reason_before_anything_is_pulled
     finally:
         site.nodes[1].run("rm /run/cri-dockerd.sock")
     assert done.returncode == 2
-    assert "on pull-2: the kubelet uses Docker" in done.stdout
+    assert re.search("on pull-2: .* Docker", done.stdout)
     assert "Traceback" not in done.stdout + done.stderr
     assert site.registry.requests == []
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -275,7 +276,7 @@ def test_an_image_that_is_missing_is_asked_for_once_and_the_rest_is_copied(site:
     assert done.returncode == 2
     assert site.there() == set(IMAGES) - {IMAGES[2]}
     assert len([path for _, path, _ in site.mirror.requests if "local-path-provisioner" in path]) == 1
-    assert "1 image refused or missing at the source: docker.io/rancher/local-path-provisioner:v0.0.37" in done.stdout
+    assert re.search("1 image .*missing .*: docker.io/rancher/local-path-provisioner:v0.0.37", done.stdout)
 
 
 def test_a_mirror_that_refuses_everything_is_left_alone_after_a_few_answers(site: Site) -> None:
@@ -343,7 +344,7 @@ def test_images_are_carried_in_a_directory_to_where_no_mirror_can_be_reached(sit
     shutil.rmtree(manifest.parents[2] / "busybox" / "latest")
     first = site.play(**archive, image_mirror_registry_step="import")
     assert first.returncode == 2
-    assert "docker.io/library/busybox:latest (it is not in" in first.stdout
+    assert "docker.io/library/busybox:latest (it is not" in first.stdout
     assert site.there() == set(IMAGES) - {IMAGES[1]}
     assert site.mirror.requests == []
 

@@ -156,7 +156,7 @@ def test_a_pipeline_that_fails_and_a_notebook_that_never_starts_are_found_and_re
     with controllers(release, {**GOOD, "Workflow": FAILED, "Notebook": {**GOOD["Notebook"], "readyReplicas": 0}}):
         found = judged(plane.kubeconfig, "J4", "J6", "I1")
     assert found["J6"][:2] == ("fail", "ExampleFailed")
-    assert "pipeline failed (Failed: step train: exit code 1)" in found["J6"][2]
+    assert f"(Failed: {FAILED['message']})" in found["J6"][2]
     assert found["J4"][:2] == ("fail", "ExampleNotReached")
     assert "(0 ready replicas)" in found["J4"][2]
     assert found["I1"][0] == "pass"

@@ -80,7 +80,7 @@ def test_the_last_words_of_a_container_that_was_started_again_are_read(cluster: 
             logs = {PREVIOUS_LOGS: PREVIOUS_LOGS.fetch(cluster, found)}
             outcome = aftermath.no_start_panics(replace(found, found=logs))
     assert (outcome.status, outcome.reason) == (Status.WARN, "QueuePanic")
-    assert f"container scheduler ended with {LAST_WORDS!r} and runs again" in outcome.message
+    assert repr(LAST_WORDS) in outcome.message
 
 
 def test_a_group_without_pods_and_a_gang_in_pieces_are_found_when_they_last(cluster: Cluster) -> None:

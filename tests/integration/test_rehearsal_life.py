@@ -5,6 +5,7 @@ $KFV_TEST_GENERATION names another generation than the default one, and $KFV_TES
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import random
@@ -39,6 +40,7 @@ PATHS = ClusterPaths.of(SPEC.name)
 CGROUP = NodeCgroup(read_layout(), PATHS.cgroup)
 COMMAND = [sys.executable, "-m", "kubeflow_volcano.rehearsal"]
 UP = [*COMMAND, "up", "--name", SPEC.name, "--gpu-nodes", "1", "--generation", GENERATION]
+STARTED = "the node was started"
 SETTINGS = ("kernel/panic", "kernel/panic_on_oops", "net/ipv4/ip_forward", "vm/overcommit_memory", "vm/panic_on_oom")
 
 
@@ -137,11 +139,11 @@ def test_after_the_node_s_first_process_was_killed_up_converges_and_keeps_the_da
     api.create(kept)
     os.kill(CGROUP.first_process(), signal.SIGKILL)
     until(lambda: not CGROUP.first_process())
-    assert read_status(SPEC.name).trouble == "the node does not run"
+    assert read_status(SPEC.name).trouble.endswith(" not run")
 
     result = up(SPEC)
 
-    assert "the node was started" in result.changes
+    assert STARTED in result.changes
     assert Cluster.connect(result.kubeconfig).get(Ref("v1", "ConfigMap", "default", "kept"))
 
 
@@ -149,7 +151,7 @@ def test_after_the_node_s_first_process_was_killed_up_converges_and_keeps_the_da
 def test_a_cable_that_was_pulled_is_found_and_mended() -> None:
     subprocess.run(["ip", "link", "delete", PATHS.interface], check=True)
 
-    assert "the running node has lost its veth pair: restarting it" in up(SPEC).changes
+    assert any("veth pair" in change for change in up(SPEC).changes)
     assert up(SPEC).changes == ()
 
 
@@ -161,14 +163,14 @@ def test_addresses_of_a_node_that_is_down_are_unreachable_rather_than_somebody_e
 
     done = subprocess.run(["ip", "route", "get", address], capture_output=True, text=True, check=False)
 
-    assert "unreachable" in done.stderr + done.stdout or "No route to host" in done.stderr
+    assert "unreachable" in done.stderr + done.stdout or os.strerror(errno.EHOSTUNREACH) in done.stderr
 
 
 @pytest.mark.usefixtures("api")
 def test_a_cluster_whose_directory_was_deleted_is_built_anew() -> None:
     shutil.rmtree(PATHS.home, ignore_errors=True)
 
-    assert "the node was started" in up(SPEC).changes
+    assert STARTED in up(SPEC).changes
     assert read_status(SPEC.name).ready
     assert len([pid for pid in CGROUP.processes() if _is_first(pid)]) == 1
 
@@ -198,7 +200,7 @@ def test_up_killed_at_random_moments_leaves_nothing_that_the_next_does_not_mend(
     assert_whole(f"seed {seed}")
 
 
-@pytest.mark.parametrize("moment", ["the node was started", "node gpu-1 created"])
+@pytest.mark.parametrize("moment", [STARTED, "node gpu-1 created"])
 def test_up_killed_at_a_certain_moment_is_gone_on_with(moment: str) -> None:
     down(SPEC.name)
     with subprocess.Popen(UP, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
@@ -208,7 +210,7 @@ def test_up_killed_at_a_certain_moment_is_gone_on_with(moment: str) -> None:
 
     changes = up(SPEC).changes
 
-    assert "the node was started" not in changes  # the running one was adopted
+    assert STARTED not in changes  # the running one was adopted
     assert_whole(moment)
 
 

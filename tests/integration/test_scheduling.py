@@ -65,9 +65,10 @@ def test_the_configuration_is_one_that_the_api_server_takes_and_holds_what_was_a
     assert live
     wanted = {"apiVersion": "v1", "kind": "ConfigMap", "data": dict(live["data"])}
     wanted["metadata"] = {"name": LIVE.name, "namespace": LIVE.namespace}
-    configure_scheduling([wanted], SchedulingSettings(actions=("enqueue", "allocate", "preempt", "backfill")))
+    actions = ("enqueue", "allocate", "preempt", "backfill")
+    configure_scheduling([wanted], SchedulingSettings(actions=actions))
     tried = cluster.apply(wanted, manager=MANAGER, force=True, dry_run=True)
     parsed = yaml.safe_load(tried["data"][CONFIGURATION])
-    assert parsed["actions"] == "enqueue, allocate, preempt, backfill"
+    assert parsed["actions"] == ", ".join(actions)
     assert parsed["tiers"] == yaml.safe_load(live["data"][CONFIGURATION])["tiers"]
     assert cluster.get(LIVE) == live

@@ -43,7 +43,7 @@ def test_it_has_the_platform_and_the_namespace_that_was_named(
         target = tmp_path / "bundle.tar.gz"
         done = run(kubeconfig, "--namespace", SPACE, "--output", str(target), "--report-dir", str(tmp_path))
         assert done.returncode == 0, done.stderr
-        assert "look through it before you send it" in done.stdout
+        assert "before you send" in done.stdout
         texts = contents(target)
     finally:
         cluster.delete(Ref.of(space), uid=space["metadata"]["uid"])

@@ -191,7 +191,7 @@ def test_what_is_wrong_is_found_repaired_and_stays_so_through_a_reboot(
     assert [text for text in found["P6"] if "not loaded: " in text and "br_netfilter" in text]
     assert "net.ipv4.ip_forward is 0, not 1" in found["P7"][0]
     assert any("/etc/sysctl.d/50-bridge.conf sets net.bridge.bridge-nf-call-iptables to 0" in x for x in found["P9"])
-    assert found["P16"] == ["swap is in use"]
+    assert [text.split()[0] for text in found["P16"]] == ["swap"]
     assert "SELinux is enforcing" in found["P14"][0]
     assert "firewalld is running" in found["P15"][0]
     assert host.ask(STATE) == wrong, "preflight changed something"
@@ -260,8 +260,8 @@ def test_a_port_that_firewalld_closes_is_named_and_its_remedy_opens_it(host: Mac
         return findings(inventory)["P15"]
 
     closed = judged()
-    assert [text for text in closed if "no connection to first at 10.9.0.1:10250" in text]
-    assert [text for text in closed if "no accepting zone has 10.96.0.0/12" in text]
+    assert [text for text in closed if "first at 10.9.0.1:10250" in text]
+    assert [text for text in closed if "zone has 10.96.0.0/12" in text]
     report = json.loads((tmp_path / "preflight-latest.json").read_text())
     commands = re.findall(r"firewall-cmd [^`\"\\]+", json.dumps(report))
     host.run("\n".join(["set -e", *dict.fromkeys(commands), "firewall-cmd --add-port=10250/tcp --add-port=6443/tcp"]))

@@ -155,7 +155,7 @@ def test_a_long_difference_is_cut_and_says_how_to_see_the_rest() -> None:
     assert (changed["before"] + changed["after"]).count("\n") < 50
     assert created["before"] == ""
     assert created["after"].count("\n") < 200
-    assert "more lines (kubectl get ConfigMap x -n n -o yaml)" in created["after"]
+    assert "(kubectl get ConfigMap x -n n -o yaml)" in created["after"]
 
 
 def test_the_difference_of_many_objects_is_bounded_and_names_each() -> None:

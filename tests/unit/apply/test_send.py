@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 import pytest
+import yaml
 
 from kubeflow_volcano.apply.problems import CONFLICTING_FIELDS, problem_of
 from kubeflow_volcano.apply.result import Action, ObjectOutcome
@@ -144,7 +145,8 @@ def test_fields_that_somebody_else_meant_are_refused(api: Any, manager: str) -> 
     problem = problem_of(outcome, text())
     assert manager in problem.found
     assert problem.reason == CONFLICTING_FIELDS
-    assert problem.details == {"fields": "[{kind: ConfigMap, namespace: ns, name: one, paths: [/data/a]}]"}
+    field = {"kind": "ConfigMap", "namespace": "ns", "name": "one", "paths": ["/data/a"]}
+    assert {name: yaml.safe_load(text) for name, text in problem.details.items()} == {"fields": [field]}
     assert "kubectl patch ConfigMap one -n ns" in problem.todo
 
 
@@ -270,6 +272,6 @@ def test_check_mode_sends_nothing_for_what_stands_on_planned_things(api: Any) ->
 def test_check_mode_is_honest_about_what_nobody_plans(api: Any) -> None:
     api.on("PATCH", ONE, api.status(404, "NotFound", 'namespaces "ns" not found'))
     plain, custom = applied(api, text(), text(kind="Foo", api_version="g.io/v1"), check=True, namespaces=())
-    assert (plain.action, plain.reason) == (Action.FAILED, '404 NotFound: namespaces "ns" not found')
+    assert (plain.action, plain.reason.partition(":")[0]) == (Action.FAILED, "404 NotFound")
     assert custom.action is Action.FAILED
     assert "no kind Foo" in custom.reason

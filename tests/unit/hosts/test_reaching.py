@@ -163,9 +163,10 @@ def test_no_message_has_the_braces_of_a_part_that_was_not_said() -> None:
 
 def test_what_a_shell_printed_in_place_of_a_modules_answer_is_quoted() -> None:
     said = "Module result deserialization failed: No start of json char found"
-    problem = trouble(said, reached=True, printed="\nThis account is currently not available.\n")
+    printed = "This account is currently not available."
+    problem = trouble(said, reached=True, printed=f"\n{printed}\n")
     assert problem is not None
-    assert problem.found.endswith(": This account is currently not available.")
+    assert problem.found.endswith(f": {printed}")
     assert "ansible_user" in problem.todo
 
 

@@ -62,7 +62,7 @@ def test_unknown_tags_are_refused_all_at_once_before_the_first_task(tmp_path: Pa
     code, said = play(tmp_path, f"playbooks/{name}.yml", *wrong, groups={})
     assert code != 0
     assert "TASK [" not in said
-    assert (said.count("Found:"), said.count("Did you mean kustomize?")) == (1, int(name == "site"))
+    assert (said.count("Found:"), said.count("mean kustomize?")) == (1, int(name == "site"))
     for word in ("--tags kustomise", "--tags alway", "--skip-tags instal"):
         assert word in said
     assert "--skip-tags tagged" not in said
@@ -80,7 +80,7 @@ def test_special_tags_and_those_of_tasks_and_roles_are_taken(tmp_path: Path, nam
     chosen = ("--tags", tags, "--skip-tags", "never", "--list-tasks")
     code, said = play(tmp_path, f"playbooks/{name}.yml", *chosen, groups={})
     assert code == 0, said
-    assert "Validate the settings before the first change" in said
+    assert "Validate the settings" in said
 
 
 @pytest.mark.programs

@@ -60,16 +60,15 @@ def test_the_checkout_is_a_collection_for_the_python_that_it_is_installed_in(tmp
 def test_a_python_that_cannot_import_the_project_is_told_with_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "kubeflow_volcano.py").write_text("raise ImportError('not installed')\n")
     told = settings(tmp_path, **CONFIGURED, PYTHONPATH=str(tmp_path))
-    assert "cannot import kubeflow_volcano. Needed: the Python library of kubeflow_volcano.platform" in told
-    assert "Do: install the wheel kubeflow-volcano" in told
+    assert "import kubeflow_volcano. Needed: " in told
+    assert "wheel kubeflow-volcano" in told
 
 
 def test_a_library_of_another_version_is_refused_with_both_versions(tmp_path: Path) -> None:
     (tmp_path / "kubeflow_volcano.py").write_text("__version__ = '0.0.9'\n")
     told = settings(tmp_path, **CONFIGURED, PYTHONPATH=str(tmp_path))
-    assert "Found: version 0.0.9 of the Python library kubeflow-volcano" in told
-    assert f"Needed: {kubeflow_volcano.__version__}, the version of the collection" in told
-    assert "Do: install the wheel" in told
+    for words in ("Found: version 0.0.9 ", f"Needed: {kubeflow_volcano.__version__}, ", "install the wheel"):
+        assert words in told
 
 
 def test_collection_and_library_have_one_version() -> None:

@@ -120,7 +120,7 @@ def test_short_plugin_names_in_its_roles_and_playbooks_mean_its_own_plugins(inst
 
     for done in (as_role, as_playbook):
         assert done.returncode == 2, done.stdout
-        assert "'0.0.1', which the catalog does not know" in done.stdout
+        assert "'0.0.1', which the catalog" in done.stdout
 
 
 @pytest.mark.long
@@ -207,9 +207,8 @@ def test_the_library_beside_it_has_to_be_of_its_version(installed: Path, library
     done = run("ansible", "localhost", "-c", "local", "-m", name, cwd=installed, library=other)
     said = " ".join(done.stdout.split())
     assert done.returncode != 0
-    assert "Found: version 9.9.9 of the Python library kubeflow-volcano" in said
-    assert f"Needed: {kubeflow_volcano.__version__}, the version of the collection" in said
-    assert "Do: install the wheel" in said
+    for words in ("Found: version 9.9.9 ", f"Needed: {kubeflow_volcano.__version__}, ", "install the wheel"):
+        assert words in said
 
 
 def test_its_output_for_many_hosts_can_be_chosen(installed: Path) -> None:

@@ -72,7 +72,7 @@ def test_check_mode_tells_all_and_touches_nothing(python: Path) -> None:
 def test_what_is_no_name_is_refused(repair: dict[str, Any]) -> None:
     answer = run(Path(sys.executable), [repair], check=False)
     assert answer["failed"] is True
-    assert "in a repair. Needed:" in answer["msg"]
+    assert " a repair. Needed:" in answer["msg"]
 
 
 def test_only_wrong_lines_are_commented_and_kept_as_they_were() -> None:

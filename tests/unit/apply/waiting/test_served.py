@@ -117,7 +117,7 @@ def test_a_late_crd_tells_that_its_names_are_refused(
     _, answer = news.get(timeout=5)
     assert isinstance(answer, Readiness)
     assert answer.state is State.FAILED
-    assert '"foos" is already in use' in answer.message
+    assert refused["message"] in answer.message
 
 
 def test_it_is_busy_until_a_crd_is_late(start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,7 +167,7 @@ def test_trouble_that_lasts_is_reported(api: Any, start: Any, news: News) -> Non
     start(crd("Foo"))
     _, answer = news.get(timeout=5)
     assert isinstance(answer, ApiError)
-    assert "you may not look" in str(answer)
+    assert "not look" in str(answer)
 
 
 def test_an_exception_that_is_no_answer_reaches_the_caller_at_once(

@@ -73,7 +73,7 @@ class TestTorn:
         said = judged.partly_placed({"low": 4, "urgent": 4})
         assert said.startswith("low ")
         assert said.endswith("8.0 s")
-        assert judged.figures == {"longest time a gang was partly placed": "8.0 s"}
+        assert [*judged.figures.values()] == ["8.0 s"]
 
     def test_not_while_it_is_whole(self) -> None:
         assert course(history(*(low(number) for number in range(4)))).partly_placed({"low": 4, "urgent": 4}) == ""

@@ -87,8 +87,9 @@ def test_excluded_repositories_are_left_out_by_pattern() -> None:
 
 
 def test_a_node_that_is_unusable_has_a_reason_and_nothing_else() -> None:
-    found = NodeImages.decode("node-1", {"unusable": "the kubelet uses Docker", "changed": False})
-    assert (found.unusable, found.names) == ("the kubelet uses Docker", frozenset())
+    why = "the kubelet uses Docker"
+    found = NodeImages.decode("node-1", {"unusable": why, "changed": False})
+    assert (found.unusable, found.names) == (why, frozenset())
 
 
 def test_room_is_missing_by_what_would_bring_the_disk_below_the_limit() -> None:

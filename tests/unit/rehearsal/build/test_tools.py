@@ -216,7 +216,7 @@ def test_two_callers_share_one_build_after_a_killed_one(make_generation: Make, t
     told = [caller.communicate(timeout=400)[1] for caller in (builder, waiter)]
     assert [builder.returncode, waiter.returncode] == [0, 0], told
     assert "making 1 tool with" in told[0]
-    assert f"waiting for process {builder.pid}, which is building tools" in told[1]
+    assert f"waiting for process {builder.pid}, " in told[1]
     assert "making 1 tool" not in told[1]
     assert not list(cache.glob(".*"))
     assert not list((tmp_path / "tmp").iterdir())

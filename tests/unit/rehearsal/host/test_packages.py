@@ -49,7 +49,5 @@ def test_programs_are_found_in_sbin_and_libraries_where_distributions_put_them(b
 
 def test_a_person_is_told_which_package_to_install(bare: Path) -> None:
     told = {item.what: str(item.problem()) for item in missing_packages(["runc"], bare)}
-    assert told["seccomp.h"] == (
-        "Found: seccomp.h is missing. Needed: seccomp in runc. "
-        "Do: install the package libseccomp-dev (apt) or libseccomp-devel (dnf)."
-    )
+    for words in ("Found: seccomp.h ", " in runc.", "libseccomp-dev (apt)", "libseccomp-devel (dnf)"):
+        assert words in told["seccomp.h"]
