@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,12 +21,6 @@ address: null
 path: volcano.yaml
 objects: 3
 """
-
-
-@pytest.fixture(autouse=True)
-def _none_afterwards() -> Iterator[None]:
-    yield
-    data.add(None)
 
 
 def entries(directory: Path, **files: str) -> Path:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
 
 import bcrypt
 import yaml
 
-from kubeflow_volcano.cluster.objects import Object, named
 from kubeflow_volcano.rollout.account.first_user import Known, account_for
 from kubeflow_volcano.rollout.account.sign_in import HASH_KEY, decoded, hashes_of
 from kubeflow_volcano.rollout.settings.settings import Settings
 from tests.unit.releases import Upstream
+from tests.unit.rollout.people.test_connectors import config_of, found
 
 HASH = bcrypt.hashpw(b"bobs-password", bcrypt.gensalt(10)).decode()
 USERS = [
@@ -40,18 +39,8 @@ staticPasswords:
 """
 
 
-def found(objects: tuple[Object, ...], kind: str, name: str) -> Object:
-    obj = named(objects, kind, name)
-    assert obj is not None
-    return obj
-
-
 def with_account(settings: Settings, known: Known | None = None) -> Settings:
     return replace(settings, account=account_for(settings.user, known or Known(), settings.users))
-
-
-def config_of(objects: tuple[Object, ...]) -> Any:
-    return yaml.safe_load(found(objects, "ConfigMap", "dex")["data"]["config.yaml"])
 
 
 def test_dex_knows_the_users_and_a_secret_has_their_hashes(upstream: Upstream) -> None:

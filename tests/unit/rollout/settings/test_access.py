@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.problems import InvalidInput
-from kubeflow_volcano.rollout.settings.settings import parse
+from tests.samples import refusals
 
 NODE_PORT = {"kubeflow_access": "node-port", "kubeflow_host": "192.0.2.7"}
 INGRESS = {"kubeflow_access": "ingress", "kubeflow_host": "kf.example.org", "kubeflow_ingress_class": "nginx"}
@@ -15,11 +14,7 @@ SIGNED = {"kubeflow_tls": "self-signed"}
 
 
 def problems(**variables: Any) -> list[str]:
-    try:
-        parse({"kubeflow_profile": "full"} | variables)
-    except InvalidInput as error:
-        return [str(problem) for problem in error.problems]
-    return []
+    return [str(problem) for problem in refusals.problems(**{"kubeflow_profile": "full", **variables})]
 
 
 @pytest.mark.parametrize(

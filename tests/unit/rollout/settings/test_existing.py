@@ -7,14 +7,8 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.settings.settings import parse
-
-
-def problems(**variables: Any) -> tuple[Problem, ...]:
-    with pytest.raises(InvalidInput) as caught:
-        parse(variables)
-    return caught.value.problems
+from tests.samples.refusals import problems
 
 
 def names(**variables: Any) -> list[str]:

@@ -9,17 +9,12 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 from kubeflow_volcano.decode import SAME, Key, decode
-from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from kubeflow_volcano.rollout.settings.variables import PREFIXES, complete, defaults, is_public, schema, unread
+from tests.samples.refusals import problems
 
 SUM = "a" * 64
-
-
-def problems(**variables: Any) -> tuple[Problem, ...]:
-    with pytest.raises(InvalidInput) as caught:
-        parse(variables)
-    return caught.value.problems
 
 
 def test_an_empty_inventory_is_the_training_profile() -> None:

@@ -7,16 +7,12 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.problems import InvalidInput
-from kubeflow_volcano.rollout.settings.settings import parse
+from tests.samples import refusals
 
 
 def problems(claims: Any, **variables: Any) -> list[str]:
-    try:
-        parse({"kubeflow_profile": "full", "kubeflow_claims": claims, **variables})
-    except InvalidInput as error:
-        return [problem.found for problem in error.problems]
-    return []
+    found = refusals.problems(**{"kubeflow_profile": "full", "kubeflow_claims": claims} | variables)
+    return [problem.found for problem in found]
 
 
 @pytest.mark.parametrize("size", ["1", "50Gi", "1.5Ti", "500M", "20k"])

@@ -11,15 +11,14 @@ import pytest
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.settings.pods.credentials import authorizations, docker_config, host_of
 from kubeflow_volcano.rollout.settings.settings import parse
+from tests.samples import refusals
 
 PASSWORD = "tr:icky/p@ss"  # noqa: S105  made up
 LOGIN = {"registry": "own.lan:5000", "username": "robot$ci", "password": PASSWORD}
 
 
 def problems(*logins: Any, **others: Any) -> tuple[Problem, ...]:
-    with pytest.raises(InvalidInput) as caught:
-        parse({"image_mirror_credentials": list(logins), **others})
-    return caught.value.problems
+    return refusals.problems(image_mirror_credentials=[*logins], **others)
 
 
 def test_the_text_is_what_kubectl_writes_and_docker_hub_has_the_key_that_programs_look_for() -> None:

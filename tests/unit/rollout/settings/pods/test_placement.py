@@ -6,20 +6,17 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.settings.pods.placement import PlacementSettings
 from kubeflow_volcano.rollout.settings.settings import parse
+from tests.samples import refusals
 
 SELECTOR = {"example.org/platform": "true"}
 TOLERATION = {"key": "platform", "operator": "Exists", "effect": "NoSchedule"}
 
 
 def problems(**placement: Any) -> list[str]:
-    try:
-        parse({"kubeflow_profile": "full", "kubeflow_placement": placement})
-    except InvalidInput as error:
-        return [problem.found for problem in error.problems]
-    return []
+    found = refusals.problems(kubeflow_profile="full", kubeflow_placement=placement)
+    return [problem.found for problem in found]
 
 
 @pytest.mark.parametrize(
