@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -13,7 +12,6 @@ from typing import Any
 
 import pytest
 
-import kubeflow_volcano
 from tests.places import ROOT
 
 TOP_LEVEL = {"CHANGELOG.md", "FILES.json", "LICENSE", "MANIFEST.json", "README.md", "docs", "galaxy.yml", "inventory"}
@@ -196,19 +194,6 @@ def test_actions_find_their_modules_for_hosts_from_a_play_of_ones_own(installed:
     assert found["kfv_containerd"].keys() >= {"problems"}, found["kfv_containerd"]
     assert found["kfv_host_preflight"]["facts"]["machine"]["cpus"] > 0
     assert "Traceback" not in said
-
-
-@pytest.mark.long
-def test_the_library_beside_it_has_to_be_of_its_version(installed: Path, library: Path) -> None:
-    other = installed / "other"
-    shutil.copytree(library, other, symlinks=True)
-    (other / "kubeflow_volcano/__init__.py").write_text('__version__ = "9.9.9"\n', "utf-8")
-    name = "kubeflow_volcano.platform.kfv_settings"
-    done = run("ansible", "localhost", "-c", "local", "-m", name, cwd=installed, library=other)
-    said = " ".join(done.stdout.split())
-    assert done.returncode != 0
-    for words in ("Found: version 9.9.9 ", f"Needed: {kubeflow_volcano.__version__}, ", "install the wheel"):
-        assert words in said
 
 
 def test_its_output_for_many_hosts_can_be_chosen(installed: Path) -> None:

@@ -7,19 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.rollout.people.by_hand import LIVE, configuration, undeclared
-
-
-class Cluster:
-    """One live object."""
-
-    def __init__(self, live: Object | None) -> None:
-        self.live = live
-
-    def get(self, ref: Ref, **_: Any) -> Object | None:
-        assert ref == LIVE
-        return self.live
+from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.rollout.people.by_hand import configuration, undeclared
+from tests.samples.stored import Stored
 
 
 def config_map(*ids: str, ours: str = "") -> Object:
@@ -34,7 +24,7 @@ def config_map(*ids: str, ours: str = "") -> Object:
 
 
 def refused(live: Object | None, *declared: str) -> list[str]:
-    cluster: Any = Cluster(live)
+    cluster: Any = Stored(*([live] if live else ()))
     return [str(problem) for problem in undeclared(cluster, {"dex": (config_map(*declared),)}).problems()]
 
 
@@ -73,7 +63,7 @@ UPSTREAMS = {"email": "user@example.com", "hash": "$2y$12$published"}
 
 
 def test_a_user_that_nothing_declares_is_refused_with_both_ways_out() -> None:
-    cluster: Any = Cluster(with_users(FIRST, BY_HAND, FORMER, UPSTREAMS))
+    cluster: Any = Stored(with_users(FIRST, BY_HAND, FORMER, UPSTREAMS))
     found = undeclared(cluster, {"dex": (with_users(FIRST),)})
     (problem,) = found.problems()
     assert "user eve@example.org, " in problem.found
@@ -84,7 +74,7 @@ def test_a_user_that_nothing_declares_is_refused_with_both_ways_out() -> None:
 
 @pytest.mark.parametrize("live", [None, with_users(UPSTREAMS), with_users({**BY_HAND, "email": "Me@example.org"})])
 def test_users_of_upstream_and_of_this_inventory_are_not(live: Object | None) -> None:
-    cluster: Any = Cluster(live)
+    cluster: Any = Stored(*([live] if live else ()))
     found = undeclared(cluster, {"dex": (with_users(FIRST),)})
     assert [*found.problems()] == []
     assert [*found.leaving_users] == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,26 +11,14 @@ from kubeflow_volcano.cluster.objects import Object, new_object
 from kubeflow_volcano.rollout.patches.environment import for_environment
 from kubeflow_volcano.rollout.requirements.placement import unmet_placement
 from kubeflow_volcano.rollout.settings.settings import parse
+from tests.samples.stored import Stored
 
 SELECTOR = {"platform": "yes"}
 
 
-class Stored:
-    """A cluster that lists these nodes, and priority classes of these names."""
-
-    def __init__(self, *nodes: Object, classes: tuple[str, ...] = ()) -> None:
-        self.kinds: Mapping[str, list[Object]] = {
-            "Node": [*nodes],
-            "PriorityClass": [{"metadata": {"name": name}} for name in classes],
-        }
-
-    def list(self, _: str, kind: str) -> SimpleNamespace:
-        return SimpleNamespace(items=self.kinds[kind])
-
-
 def node(name: str, labels: Mapping[str, str] = SELECTOR, *taints: str) -> Object:
     made = [{"key": key, "effect": "NoSchedule"} for key in taints]
-    return {"metadata": {"name": name, "labels": {**labels}}, "spec": {"taints": made}}
+    return new_object("v1", "Node", name, meta={"labels": {**labels}}, spec={"taints": made})
 
 
 def workload(kind: str = "Deployment", name: str = "a") -> Object:
@@ -72,17 +59,19 @@ def test_a_daemonset_may_wait_for_its_nodes() -> None:
     assert problems(Stored(node("one", {})), workload("DaemonSet"), components=own) == []
 
 
-@pytest.mark.parametrize(("classes", "said"), [((), ["low"]), (("low",), [])])
-def test_a_priority_class_has_to_exist(classes: tuple[str, ...], said: list[str]) -> None:
-    found = problems(Stored(classes=classes), priority_class="low")
+LOW = new_object("scheduling.k8s.io/v1", "PriorityClass", "low")
+
+
+@pytest.mark.parametrize(("classes", "said"), [((), ["low"]), ((LOW,), [])])
+def test_a_priority_class_has_to_exist(classes: tuple[Object, ...], said: list[str]) -> None:
+    found = problems(Stored(*classes), priority_class="low")
     assert [problem.found.split()[4].rstrip(",") for problem in found] == said
     assert all("volcano_priority_classes" in problem.todo for problem in found)
 
 
 def test_classes_of_kubernetes_and_of_this_roll_out_exist() -> None:
     assert problems(Stored(), priority_class="system-cluster-critical") == []
-    made: Object = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "low"}}
-    assert problems(Stored(), workload(), made, priority_class="low") == []
+    assert problems(Stored(), workload(), LOW, priority_class="low") == []
 
 
 def test_without_terms_nothing_is_asked() -> None:

@@ -19,6 +19,7 @@ from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.outcome import Status
 from kubeflow_volcano.validators.run.options import Options, expectations_of
 from tests.samples.facts import crd, deployment, facts, node, pod, ref
+from tests.samples.stored import Stored
 
 pytestmark = pytest.mark.usefixtures("small_catalog")
 
@@ -177,27 +178,19 @@ def test_few_marks_are_never_certain_and_none_at_all_is_no_kubeflow() -> None:
     assert (outcome.status, outcome.reason) == (Status.SKIP, "NoKubeflow")
 
 
-class Deployments:
+class Deployments(Stored):
     """The part of a cluster that holds Deployments; `refused` is a namespace that may not be read."""
 
     version: ClassVar[dict[str, str]] = {"gitVersion": "v1.30.2"}
 
     def __init__(self, *objects: Object, refused: str = "") -> None:
-        self.objects = objects
+        super().__init__(*objects)
         self.refused = refused
 
-    def list(
-        self, _api_version: str, _kind: str, *, namespace: str = "", labels: str = "", brief: bool = False
-    ) -> Listing:
-        if labels:
-            assert brief
-            return Listing((), "1")
-        if namespace == self.refused:
+    def list(self, api_version: str, kind: str, *, namespace: str = "", **how: Any) -> Listing:
+        if namespace and namespace == self.refused:
             raise ApiError(403, "Forbidden", "no")
-        return Listing(tuple(item for item in self.objects if item["metadata"]["namespace"] == namespace), "1")
-
-    def get(self, _ref: Ref) -> Object | None:
-        return None  # no roll-out has recorded anything
+        return super().list(api_version, kind, namespace=namespace, **how)
 
     def resource(self, api_version: str, kind: str) -> None:
         raise NotServed(api_version, kind)

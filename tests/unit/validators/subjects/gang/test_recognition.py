@@ -7,15 +7,16 @@ from typing import ClassVar, cast
 import pytest
 
 from kubeflow_volcano.catalog.gangs import KUBERNETES, SCHEDULER_PLUGINS, VOLCANO
-from kubeflow_volcano.cluster.api.client import Cluster, Listing
+from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import NotServed
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.validators.checks.operator.operator import gang_flag
 from kubeflow_volcano.validators.report.document import Report
 from kubeflow_volcano.validators.run.options import Options, expectations_of
 from kubeflow_volcano.validators.subjects.gang.recognition import named_by
 from tests.samples.facts import deployment, facts
+from tests.samples.stored import Stored
 
 V, P, K = VOLCANO.name, SCHEDULER_PLUGINS.name, KUBERNETES.name
 TAGS = {"1.5.0": "v1-e1434f6", "1.6.0": "v1-5a5f92d", "1.8.1": "v1-04f9f13"}
@@ -28,27 +29,14 @@ def operator(version: str, *arguments: str) -> Object:
     return deployment("kubeflow/training-operator", containers=[container])
 
 
-class Part:
+class Part(Stored):
     """The part of a cluster that this is known from: the PodGroups that it serves, and its Deployments."""
 
     version: ClassVar[dict[str, str]] = {"gitVersion": "v1.30.2"}
 
     def __init__(self, served: tuple[str, ...], *objects: Object) -> None:
+        super().__init__(*objects)
         self._groups = {item.group for item in (VOLCANO, SCHEDULER_PLUGINS, KUBERNETES) if item.name in served}
-        self._objects = objects
-
-    def list(
-        self, _api_version: str, _kind: str, *, namespace: str = "", labels: str = "", brief: bool = False
-    ) -> Listing:
-        if labels:
-            assert brief
-            key, _, value = labels.partition("=")
-            found = [item for item in self._objects if (item["metadata"].get("labels") or {}).get(key) == value]
-            return Listing(tuple(found), "1")
-        return Listing(tuple(item for item in self._objects if item["metadata"]["namespace"] == namespace), "1")
-
-    def get(self, _ref: Ref) -> Object | None:
-        return None  # no roll-out has recorded anything
 
     def resource(self, api_version: str, kind: str) -> None:
         if api_version.partition("/")[0] not in self._groups:
