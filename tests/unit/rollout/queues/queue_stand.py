@@ -192,6 +192,6 @@ class Run:
     def told(self) -> list[tuple[str, str, Any, Any]]:
         """What was noted of each queue: the action, its name, its state before and after."""
         return [
-            (str(item.action), item.ref.name, *((side or {}).get("state") for side in (item.before, item.after)))
+            (str(item.action), item.ref.name, (item.before or {}).get("state"), (item.after or {}).get("state"))
             for item in self.outcomes
         ]

@@ -23,8 +23,8 @@ from kubeflow_volcano.rollout.settings.pods.stores import KATIB, PIPELINES, Obje
 from kubeflow_volcano.rollout.settings.settings import parse
 from tests.pages.blocks import blocks
 from tests.places import ROOT
+from tests.samples.stored import Stored
 from tests.unit.releases import Upstream, WholeRelease
-from tests.unit.rollout.requirements.test_claims import Stored
 
 GIVEN: dict[str, Any] = {"host": "db.example.org", "user": "kf", "password": "s3cret/@:", "names": {"katib": "hp"}}
 CLAIMS = {"mysql-pv-claim", "katib-mysql"}

@@ -24,9 +24,9 @@ from kubeflow_volcano.rollout.settings.pods.stores import PIPELINES
 from kubeflow_volcano.rollout.settings.settings import parse
 from tests.pages.blocks import blocks
 from tests.places import ROOT
+from tests.samples.stored import Stored
 from tests.unit.releases import Upstream, WholeRelease
 from tests.unit.rollout.patches.pods.test_database import environment, found
-from tests.unit.rollout.requirements.test_claims import Stored
 
 GIVEN: dict[str, Any] = {
     "endpoint": "https://s3.example.org:9443",
