@@ -23,12 +23,10 @@ def same_scheduler(evidence: GangEvidence) -> Outcome:
             "ControlFailed",
             f"the control failed, so the gang and lack of room cannot be distinguished: {found}",
             expected="without the gang, the two members that fit are bound and the third is not",
-            observed=gang_words.observed(evidence, step),
-            objects=gang_words.step_refs(evidence, step),
             todo="make room for pods of 16Mi memory, see that no node has the label kfv.io/nowhere, and run again."
             if step.bound or any(item.judged for item in step.members)
             else "no scheduler looked at the pods: check that it is running (F1) and read its log, then run again.",
-            evidence=step.as_file,
+            **gang_words.seen(evidence, step),
         )
     return gang_words.good(
         evidence, step, f"{len(step.bound)} of the same 3 pods were bound once each might run alone: there was room."
@@ -54,9 +52,7 @@ def default_scheduler(evidence: GangEvidence) -> Outcome:
         f"the default scheduler {ignored if silent else found}, so that nothing shows what the gang prevents: "
         f"{gang_words.why(step)}",
         expected="without gang scheduling, the two members that fit are bound and the third is not",
-        observed=gang_words.observed(evidence, step),
-        objects=gang_words.step_refs(evidence, step),
         todo="check whether kube-scheduler has a profile named default-scheduler, and whether that schedules gangs "
         "itself; the proof, H2 with H4, does not depend on it.",
-        evidence=step.as_file,
+        **gang_words.seen(evidence, step),
     )

@@ -6,7 +6,7 @@ from kubeflow_volcano.catalog.gangs import KUBERNETES, SCHEDULER_PLUGINS, VOLCAN
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.record import Member
 from kubeflow_volcano.experiment.stage import NOWHERE, Step
-from kubeflow_volcano.validators.checks.gang.words import disturbed, ended_early, good, observed, places, step_refs, why
+from kubeflow_volcano.validators.checks.gang.words import disturbed, ended_early, good, places, seen, why
 from kubeflow_volcano.validators.core.outcome import Outcome, errored, failed, warned
 from kubeflow_volcano.validators.probes.gang.evidence import GangEvidence
 from kubeflow_volcano.validators.probes.gang.gang import STUCK
@@ -86,12 +86,10 @@ def _partial(evidence: GangEvidence, step: Step, what: str) -> Outcome:
         "PartialPlacement",
         f"a gang was placed in part: {what}.",
         expected="all members of a gang are bound, or none",
-        observed=observed(evidence, step),
-        objects=step_refs(evidence, step),
         todo=f"see that {_PLUGIN[evidence.gang.name]}, and that "
         f"{evidence.gang.minimum[-1]} of the PodGroup is honoured.",
         commands=(_configuration(evidence),),
-        evidence=step.as_file,
+        **seen(evidence, step),
     )
 
 
@@ -112,19 +110,17 @@ def fit(evidence: GangEvidence) -> Outcome:
             "PhaseNotRunning",
             f"{placed}, but the PodGroup did not become {wanted}: {phases}.",
             expected=f"PodGroup in phase {wanted}",
-            observed=observed(evidence, step),
-            objects=step_refs(evidence, step),
             todo=_UNWRITTEN[evidence.gang.name],
             because=("H2",) if evidence.gang is KUBERNETES else (),  # without the gate it places the pods one by one
+            **seen(evidence, step),
         )
     if step.spread_seconds > evidence.timing.spread_seconds:
         return warned(
             "SlowPlacement",
             f"{placed}, but {step.spread_seconds:.1f} s lay between the first and the last.",
             expected=f"at most {evidence.timing.spread_seconds:.0f} s between the first and the last binding",
-            observed=observed(evidence, step),
-            objects=step_refs(evidence, step),
             todo="see the load of the API server and of the scheduler.",
+            **seen(evidence, step),
         )
     return good(evidence, step, f"{placed}, within {step.seconds:.1f} s of their creation.")
 
@@ -135,10 +131,8 @@ def _unplaced(evidence: GangEvidence, step: Step) -> Outcome:
             "NoRoom",
             f"the cluster has no room for 3 pods of 16Mi memory and no CPU: {why(step)}",
             expected="one schedulable node without taints that has room for 3 pods with 16Mi memory each",
-            observed=observed(evidence, step),
-            objects=step_refs(evidence, step),
             todo="make room or uncordon a node, and run again.",
-            evidence=step.as_file,
+            **seen(evidence, step),
         )
     return _ignored(evidence, step, "the pods", "none has a PodScheduled condition")
 
@@ -148,12 +142,10 @@ def _ignored(evidence: GangEvidence, step: Step, whom: str, told_by: str) -> Out
         "SchedulerNotEvaluating",
         f"no scheduler looked at {whom} within {evidence.timing.bind_seconds:.0f} s: {told_by}.",
         expected=f"3 of 3 bound within {evidence.timing.bind_seconds:.0f} s",
-        observed=observed(evidence, step),
-        objects=step_refs(evidence, step),
         todo="the scheduler is down, works on a stale cache, or answers to another name than "
         f"{evidence.gang.scheduler}. Restart it.",
         changes=_restart(evidence),
-        evidence=step.as_file,
+        **seen(evidence, step),
     )
 
 
@@ -168,11 +160,9 @@ def blocked(evidence: GangEvidence) -> Outcome:
             f"{placed.name}, which fits nowhere, was bound to {placed.node}: the gang could be whole, and nothing is "
             "proved.",
             expected=f"no node has the label {NOWHERE}, and the scheduler heeds node affinity",
-            observed=observed(evidence, step),
-            objects=step_refs(evidence, step),
             todo=f"take the label {NOWHERE} from the node, or see that plugin predicates is on (F4).",
-            evidence=step.as_file,
             because=("F4",),
+            **seen(evidence, step),
         )
     if step.premature:
         return _premature(evidence, step)
@@ -186,12 +176,10 @@ def blocked(evidence: GangEvidence) -> Outcome:
             "proves nothing.",
             expected="every member PodScheduled=False"
             + (", the PodGroup with a phase and an Unschedulable condition" if evidence.gang.writes_status else ""),
-            observed=observed(evidence, step),
-            objects=step_refs(evidence, step),
             todo="see the scheduler's log for errors in writing status, and run again.",
-            evidence=step.as_file,
             # While the scheduler takes over a configuration without gang, members may be bound a moment later.
             because=("F4",),
+            **seen(evidence, step),
         )
     return good(
         evidence,
@@ -217,10 +205,8 @@ def released(evidence: GangEvidence) -> Outcome:
             f"only {len(step.bound)} of 3 members were bound within {evidence.timing.bind_seconds:.0f} s after a pod "
             f"that fits took the place of the one that does not: {why(step)}",
             expected="3 of 3 bound",
-            observed=observed(evidence, step),
-            objects=step_refs(evidence, step),
             todo="restart the scheduler: it does not see that the gang is whole by now.",
             changes=_restart(evidence),
-            evidence=step.as_file,
+            **seen(evidence, step),
         )
     return good(evidence, step, f"3 of 3 members were bound {step.seconds:.1f} s after the gang could be whole.")

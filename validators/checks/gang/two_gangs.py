@@ -72,10 +72,8 @@ def _no_scarcity(evidence: GangEvidence, control: Step) -> Outcome:
         "ControlFailed",
         f"the control failed, so that two gangs would have nothing to contend for: {text}. {gang_words.why(control)}",
         expected="the anti-affinity admits one pod per slot",
-        observed=gang_words.observed(evidence, control),
-        objects=gang_words.step_refs(evidence, control),
         todo="see that the scheduler's plugin predicates is on (F4) and that the node takes two more pods of 16Mi.",
-        evidence=control.as_file,
+        **gang_words.seen(evidence, control),
     )
 
 

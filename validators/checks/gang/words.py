@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.stage import Step
@@ -31,10 +32,8 @@ def disturbed(evidence: GangEvidence, step: Step) -> Outcome:
         "Disturbed",
         f"probe pods were deleted or evicted in {counted(step.attempts, 'attempt')}: {lost}.",
         expected="probe pods are neither deleted nor evicted during the step",
-        observed=observed(evidence, step),
-        objects=step_refs(evidence, step),
         todo="run again when no node is being drained and nothing evicts pods.",
-        evidence=step.as_file,
+        **seen(evidence, step),
     )
 
 
@@ -43,6 +42,15 @@ def good(evidence: GangEvidence, step: Step, message: str) -> Outcome:
     return passed(
         " ".join((message, *step.notes)), objects=step_refs(evidence, step), observed=observed(evidence, step)
     )
+
+
+def seen(evidence: GangEvidence, step: Step) -> dict[str, Any]:
+    """What an outcome about a step shows: what the step saw, its objects, and all of it in a file."""
+    return {
+        "observed": observed(evidence, step),
+        "objects": step_refs(evidence, step),
+        "evidence": step.as_file,
+    }
 
 
 def step_refs(evidence: GangEvidence, *steps: Step) -> tuple[Ref, ...]:
