@@ -41,7 +41,6 @@ class GangEvidence:
     rescheduling: Rescheduling | None = None
     ungrouped: tuple[Ref, ...] | None = None
     alteration: Alteration | None = None
-    seconds: float = 0.0
     gang: GangScheduler = VOLCANO
     scheduler: Ref = SCHEDULER
     timing: Timing = Timing()  # noqa: RUF009  it is frozen

@@ -44,7 +44,6 @@ _TICK = 0.1
 
 def run(session: Session, facts: Facts, progress: Progress) -> GangEvidence:
     """Run H1 to H6; each step starts from nothing. Takes about 25 s, at most 180 s."""
-    started = time.monotonic()
     period = scheduler_configuration.period_seconds(facts)
     gang, timing = facts.expectations.gang, facts.timing
     evidence = GangEvidence(
@@ -68,7 +67,6 @@ def run(session: Session, facts: Facts, progress: Progress) -> GangEvidence:
         evidence.refused = str(refusal)
     except (ApiError, TimeoutError) as error:
         evidence.failure = str(error)
-    evidence.seconds = time.monotonic() - started
     return evidence
 
 

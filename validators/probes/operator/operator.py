@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -57,7 +56,6 @@ class OperatorEvidence:
     refused: str = ""
     failure: str = ""
     rescheduling: Rescheduling | None = None
-    seconds: float = 0.0
 
     @property
     def disturbed(self) -> tuple[Member, ...]:
@@ -130,7 +128,6 @@ def observe(
 
     `then` goes on with a job whose group and pods were made.
     """
-    started = time.monotonic()
     try:
         namespace, name = session.namespace(level), evidence.job.name
         evidence.job = Ref(evidence.job.api_version, evidence.job.kind, namespace, name)
@@ -139,7 +136,6 @@ def observe(
         evidence.refused = str(refusal)
     except (ApiError, TimeoutError) as error:
         evidence.failure = str(error)
-    evidence.seconds += time.monotonic() - started
     return evidence
 
 

@@ -43,10 +43,9 @@ class RoundTrip:
 
     storage_class: str
     stages: tuple[Stage, ...] = ()
-    volume: str = ""
     node: str = ""
-    unsafe: str = ""
     unlisted: Unlisted | None = None
+    unsafe: str = ""
 
 
 def run_round_trip(session: Session, facts: Facts, default_class: str) -> RoundTrip:
@@ -81,8 +80,7 @@ def run_round_trip(session: Session, facts: Facts, default_class: str) -> RoundT
     if stages[-1].done and volume:
         stages.append(_removed(session, volume, facts.timing.volume_seconds))
     without_path = None if stages[-1].done else unlisted(session, facts, stages[-1].text)
-    name = volume["metadata"]["name"] if volume else ""
-    return RoundTrip(given, tuple(stages), name, end.node, unlisted=without_path)
+    return RoundTrip(given, tuple(stages), end.node, without_path)
 
 
 def _pod(session: Session, namespace: str, name: str, claim: str, script: str) -> Object:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -44,12 +43,10 @@ class StorageEvidence:
     bases: tuple[Seen, ...] = ()
     bases_failure: tuple[str, str] | None = None
     failure: str = ""
-    seconds: float = 0.0
 
 
 def run(session: Session, facts: Facts, progress: Progress) -> StorageEvidence:
     """Try the default class and every consumer; about 15 s, bounded by the limits of the single experiments."""
-    started = time.monotonic()
     evidence = StorageEvidence()
     try:
         evidence.default_class = effective_class(facts)
@@ -60,7 +57,6 @@ def run(session: Session, facts: Facts, progress: Progress) -> StorageEvidence:
     evidence.references = not any(item.consumers for item in wanted)
     _all_at_once(session, facts, evidence, wanted, progress)
     _look_at_bases(session, facts, evidence, progress)
-    evidence.seconds = time.monotonic() - started
     return evidence
 
 

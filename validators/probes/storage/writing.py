@@ -102,7 +102,6 @@ class Written:
     """
 
     target: Target
-    done: tuple[str, ...] = ()
     failed_at: str = ""
     cause: str = ""
     text: str = ""
@@ -113,8 +112,6 @@ class Written:
     listing: str = ""
     label: str = ""
     acted_as: str = ""
-    node: str = ""
-    seconds: float = 0.0
 
 
 def write(session: Session, target: Target, number: int, facts: Facts) -> Written:
@@ -187,7 +184,6 @@ def account(target: Target, end: End) -> Written:
         )
     return Written(
         target,
-        tuple(done),
         failed_at,
         cause,
         text,
@@ -198,8 +194,6 @@ def account(target: Target, end: End) -> Written:
         facts.get("ls", ""),
         label_in(facts.get("label", "")),
         facts.get("id", ""),
-        end.node,
-        end.seconds,
     )
 
 

@@ -17,7 +17,7 @@ from kubeflow_volcano.validators.probes.storage.directories import Unlisted
 from kubeflow_volcano.validators.probes.storage.identities import Identity
 from kubeflow_volcano.validators.probes.storage.roundtrip import RoundTrip, Stage
 from kubeflow_volcano.validators.probes.storage.storage import STORAGE, StorageEvidence
-from kubeflow_volcano.validators.probes.storage.writing import OPERATIONS, Target, Written
+from kubeflow_volcano.validators.probes.storage.writing import Target, Written
 from kubeflow_volcano.validators.subjects.interception import webhook_ref
 from tests.samples.facts import deployment, facts, instant, obj, pod, ref
 
@@ -188,7 +188,7 @@ def test_a_claim_that_is_too_young_to_tell_is_not_counted_as_bound() -> None:
 
 
 def turned(*stages: Stage, **fields: Any) -> Outcome:
-    evidence = StorageEvidence(default_class="a", round_trip=RoundTrip("a", stages, "pv", "n1"))
+    evidence = StorageEvidence(default_class="a", round_trip=RoundTrip("a", stages, "n1"))
     for name, value in fields.items():
         setattr(evidence, name, value)
     return classes.round_trip(facts(evidences={STORAGE: evidence}))
@@ -262,8 +262,8 @@ FRESH = Target(Identity(999, 999, 999), (), storage_class="a")
 def written(target: Target = HOST, cause: str = "", **fields: Any) -> Written:
     if cause:
         seen: dict[str, Any] = {"mode": "0755", "uid": 0, "gid": 0, "listing": "drwxr-xr-x 2 0 0 4096 Jan 1 00:00 /kfv"}
-        return Written(target, (), "create", cause, "can't create: Permission denied", **(seen | fields))
-    return Written(target, OPERATIONS, **fields)
+        return Written(target, "create", cause, "can't create: Permission denied", **(seen | fields))
+    return Written(target, **fields)
 
 
 def wrote(*items: Written, **fields: Any) -> Outcome:

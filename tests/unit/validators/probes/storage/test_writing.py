@@ -17,7 +17,7 @@ from kubeflow_volcano.experiment.ended import End
 from kubeflow_volcano.experiment.session import Options, ProbeRefused, Session
 from kubeflow_volcano.experiment.spaces import Level
 from kubeflow_volcano.validators.probes.storage.identities import Identity
-from kubeflow_volcano.validators.probes.storage.writing import OPERATIONS, SCRIPT, Target, Written, account, write
+from kubeflow_volcano.validators.probes.storage.writing import SCRIPT, Target, Written, account, write
 from tests.samples.facts import facts
 
 CONSUMER = 999
@@ -69,7 +69,7 @@ def test_an_owner_can_do_everything_and_leaves_nothing(volume: Path, tmp_path: P
     (volume / "precious").write_text("kept")
     os.chown(volume, CONSUMER, CONSUMER)
     written = run(volume, tmp_path, user=CONSUMER)
-    assert (written.done, written.cause, written.failure) == (OPERATIONS, "", None)
+    assert (written.failed_at, written.cause, written.failure) == ("", "", None)
     assert (written.uid, written.gid, written.mode) == (CONSUMER, CONSUMER, "0755")
     assert [item.name for item in volume.iterdir()] == ["precious"]
     assert (volume / "precious").read_text() == "kept"
@@ -80,7 +80,7 @@ def test_an_owner_can_do_everything_and_leaves_nothing(volume: Path, tmp_path: P
 def test_a_directory_of_root_refuses_and_shows_owner_and_mode(volume: Path, tmp_path: Path) -> None:
     volume.chmod(0o755)
     written = run(volume, tmp_path, user=CONSUMER)
-    assert (written.failed_at, written.cause, written.done) == ("create", "Permission", ())
+    assert (written.failed_at, written.cause) == ("create", "Permission")
     assert (written.uid, written.gid, written.mode) == (0, 0, "0755")
     assert written.acted_as == f"{CONSUMER} {CONSUMER} {CONSUMER}"
     assert list(volume.iterdir()) == []
