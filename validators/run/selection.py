@@ -8,14 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.validators.core.check import FAMILIES, Check, natural
 
-_FOLDED: Mapping[tuple[str, str], tuple[str, ...]] = {
-    ("F2", "volcano-crds"): ("B1",),
-    ("F6", "scheduler-alive"): ("H1", "H2", "H3", "H4"),
-    ("D9", "reference-identities"): ("D6",),
-    ("I3", "coverage"): (),
-}
-"""Checks that there were once, by id and slug, with those that report what they did; without one, every report does."""
-
 
 def select(checks: Sequence[Check], words: Iterable[str]) -> tuple[Check, ...]:
     """The checks that the words name (id, slug, family letter or family name); all where there is no word.
@@ -76,9 +68,6 @@ def _resolve(checks: Sequence[Check], words: Iterable[str]) -> Mapping[str, tupl
 
 
 def _unknown(word: str, checks: Sequence[Check]) -> Problem:
-    for (id_, slug), heirs in _FOLDED.items():
-        if word.lower() in {id_.lower(), slug, f"{id_.lower()} {slug}"}:
-            return _folded(f"{id_} {slug}", [item for item in checks if item.id in heirs])
     families = {item.id[0]: FAMILIES[item.id[0]] for item in checks}
     names = [text for item in checks for text in (item.id, item.slug)] + list(families.values())
     near = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
@@ -89,14 +78,3 @@ def _unknown(word: str, checks: Sequence[Check]) -> Problem:
         f"one of the families {', '.join(f'{letter} {name}' for letter, name in families.items())}, or of {known}.",
         "correct the name; `kubeflow-volcano list` shows all of them.",
     )
-
-
-def _folded(name: str, heirs: Sequence[Check]) -> Problem:
-    """What to name instead of a check that is a part of others."""
-    if not heirs:
-        needed = "nothing in its place: the summary of every report says what could not be evaluated, and why."
-        return Problem(f"{name} is no check of its own any more.", needed, "leave it out.")
-    names = ", ".join(f"{item.id} {item.slug}" for item in heirs)
-    verb = "reports" if len(heirs) == 1 else "report"
-    ids = " ".join(item.id for item in heirs)
-    return Problem(f"{name} is no check of its own any more.", f"{names}, which {verb} what it did.", f"name {ids}.")

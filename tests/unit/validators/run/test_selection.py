@@ -50,19 +50,3 @@ def test_a_check_comes_behind_what_it_requires() -> None:
     assert len(ids) == len(CHECKS)
     for item in CHECKS:
         assert all(ids.index(need) < ids.index(item.id) for need in item.requires)
-
-
-@pytest.mark.parametrize(
-    ("word", "heirs"),
-    [
-        ("F2", "B1 crds-served"),
-        ("scheduler-alive", "H1 gang-fits, H2 all-or-nothing, H3 gang-released, H4 gang-control"),
-        ("d9 reference-identities", "D6 consumer-can-write"),
-        ("I3", "the summary of every report"),
-    ],
-)
-def test_who_names_a_check_that_became_a_part_of_others_is_shown_these(word: str, heirs: str) -> None:
-    for choose in (lambda: select(CHECKS, [word]), lambda: waivers(CHECKS, {word: "lab"})):
-        with pytest.raises(InvalidInput) as caught:
-            choose()
-        assert heirs in str(caught.value)
