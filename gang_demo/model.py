@@ -18,19 +18,6 @@ class Nodes:
 
 
 @dataclass(frozen=True, slots=True)
-class Title:
-    """The names of a case; `title` is the head of its table.
-
-    A `control` shows what happens without the feature that the scenario demonstrates.
-    """
-
-    scenario: str
-    name: str
-    title: str
-    control: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Outcome:
     """The outcome of a case as plain data. `problem` is empty when everything was as claimed.
 

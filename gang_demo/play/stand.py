@@ -16,7 +16,7 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.experiment.session import ProbeRefused, Session
 from kubeflow_volcano.gang_demo.jobs.gangs import LONGEST_IN_PART
 from kubeflow_volcano.gang_demo.jobs.native import as_native
-from kubeflow_volcano.gang_demo.model import Nodes, Outcome, Title
+from kubeflow_volcano.gang_demo.model import Nodes, Outcome
 from kubeflow_volcano.gang_demo.play.history import History, short
 from kubeflow_volcano.progress import Progress
 
@@ -41,7 +41,7 @@ class Stand:
     """
 
     cluster: Cluster
-    case: Title
+    case: Case
     session: Session
     deadline: Deadline
     progress: Progress
@@ -76,7 +76,7 @@ class Stand:
         """The objects as the case's gang scheduler has them."""
         if self.gang is VOLCANO:
             return objects
-        grouped = isinstance(self.case, Case) and self.case.wiring != NO_GANG
+        grouped = self.case.wiring != NO_GANG
         return tuple(made for item in objects for made in as_native(item, self.gang, grouped=grouped))
 
     @contextlib.contextmanager
@@ -166,15 +166,20 @@ class Stand:
 
 
 @dataclass(frozen=True, slots=True)
-class Case(Title):
-    """One run of a scenario: a control, or a run with gang scheduling.
+class Case:
+    """One run of a scenario: a run with gang scheduling, or a `control`, which shows what happens without.
 
+    `title` is the head of its table.
     `wiring` is the scheduler of the training operator's jobs: none, volcano, or empty where it does not matter.
     `schedulers` are the gang schedulers that the case can be played with.
     `manifest` gives the objects to apply by hand, for namespaces whose names begin with the given one. `run` creates
     them, watches, and judges the history. `seconds` is its time limit.
     """
 
+    scenario: str
+    name: str
+    title: str
+    control: bool
     wiring: str
     nodes: Nodes
     manifest: Callable[[str], Sequence[Object]]

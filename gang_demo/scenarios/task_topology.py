@@ -13,7 +13,7 @@ from functools import partial
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.gang_demo.jobs.gangs import Gang, find_gang
 from kubeflow_volcano.gang_demo.jobs.jobs import job, replicas
-from kubeflow_volcano.gang_demo.model import Nodes, Outcome, Title
+from kubeflow_volcano.gang_demo.model import Nodes, Outcome
 from kubeflow_volcano.gang_demo.play.history import ROLE, History
 from kubeflow_volcano.gang_demo.play.stand import Case, Stand
 
@@ -66,7 +66,7 @@ def _run(stand: Stand) -> Outcome:
     return stand.outcome(history, problem, figures=figures)
 
 
-def find_contradiction(case: Title, history: History) -> str:
+def find_contradiction(case: Case, history: History) -> str:
     """What contradicts the claim: the scheduler, at any moment, and once all pods are placed, their nodes."""
     size = PS + WORKERS
     if other := find_gang(history) if case.control else Gang.of_all(history, _JOB, size).find_contradiction(size):
