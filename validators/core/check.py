@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pkgutil import walk_packages
@@ -68,14 +68,16 @@ class Check:
     @property
     def rules(self) -> tuple[Rule, ...]:
         """Rules that the caller must be granted for any release."""
-        acting = self.probe.needs if isinstance(self.probe, Probe) else ()
-        return tuple(dict.fromkeys((*_rules(self.everything), *acting, *self.needs)))
+        return self._rules(self.everything)
 
     @property
     def demanded(self) -> tuple[Rule, ...]:
         """The rules without which it cannot be judged."""
+        return self._rules(self.required)
+
+    def _rules(self, reads: Iterable[Read]) -> tuple[Rule, ...]:
         acting = self.probe.needs if isinstance(self.probe, Probe) else ()
-        return tuple(dict.fromkeys((*_rules(self.required), *acting, *self.needs)))
+        return tuple(dict.fromkeys((*(rule for item in reads for rule in item.needs), *acting, *self.needs)))
 
     @property
     def rules_with(self) -> tuple[tuple[str, Rule], ...]:
@@ -134,14 +136,6 @@ def closure(reads: Iterable[Read], *, details: bool = True) -> tuple[Read, ...]:
     for item in reads:
         add(item)
     return tuple(found)
-
-
-def _rules(reads: Collection[Read]) -> Iterator[Rule]:
-    for item in reads:
-        if isinstance(item, Fact):
-            yield from item.needs
-        else:
-            yield item.listing
 
 
 def check(

@@ -17,13 +17,13 @@ class Resource(str):
     named. A `steady` kind is changed by people and installers only, so that it may be read while pods are watched.
     """
 
-    __slots__ = ("api_version", "kind", "listing", "namespace", "steady")
+    __slots__ = ("api_version", "kind", "namespace", "needs", "steady")
 
     api_version: str
     kind: str
     namespace: str
     steady: bool
-    listing: Rule
+    needs: tuple[Rule, ...]
     """What the caller must be allowed to do to read it."""
 
     def __new__(cls, api_version: str, kind: str, plural: str, *, namespace: str = "", steady: bool = False) -> Self:
@@ -31,7 +31,7 @@ class Resource(str):
         rule = Rule("list", group_of(api_version), plural, namespace)
         resource = super().__new__(cls, rule.plural_group)
         resource.api_version, resource.kind, resource.namespace, resource.steady = api_version, kind, namespace, steady
-        resource.listing = rule
+        resource.needs = (rule,)
         return resource
 
 
@@ -77,39 +77,6 @@ VALIDATING_WEBHOOKS = Resource(
 )
 
 RESOURCES: Mapping[str, Resource] = MappingProxyType(
-    {
-        item: item
-        for item in (
-            APISERVICES,
-            AUTHORIZATION_POLICIES,
-            CERTIFICATES,
-            CLUSTER_ISSUERS,
-            ISSUERS,
-            CLUSTER_RUNTIMES,
-            CONFIGMAPS,
-            CRDS,
-            DAEMON_SETS,
-            DEPLOYMENTS,
-            ENDPOINT_SLICES,
-            ENVOY_FILTERS,
-            GATEWAYS,
-            JOBS,
-            KFDEFS,
-            MUTATING_WEBHOOKS,
-            NAMESPACES,
-            NODES,
-            CLAIMS,
-            VOLUMES,
-            PODGROUPS,
-            PODS,
-            PROFILES,
-            QUEUES,
-            REQUEST_AUTHENTICATIONS,
-            SERVICES,
-            STATEFUL_SETS,
-            STORAGE_CLASSES,
-            VALIDATING_WEBHOOKS,
-        )
-    }
+    {item: item for item in tuple(globals().values()) if isinstance(item, Resource)}
 )
 """All of them, by their names."""

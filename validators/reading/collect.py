@@ -106,7 +106,7 @@ def unread(what: str, error: ApiError, rules: Sequence[Rule] = ()) -> Unread:
         todo = "sign in again, or renew the token or the client certificate; then run again."
         return Unread("Unauthorized", f"the API server does not accept these credentials: {error.message}", todo)
     if error.status == HTTPStatus.FORBIDDEN:
-        rules = (RESOURCES[what].listing,) if what in RESOURCES else rules
+        rules = RESOURCES[what].needs if what in RESOURCES else rules
         rule = f" Rule: {as_yaml(rules)}" if rules else ""
         return Unread("Forbidden", f"{what} may not be read: {error.message}", f"grant the right to read it.{rule}")
     if error.reason == ODD:

@@ -14,7 +14,7 @@ from kubeflow_volcano.cluster.applied_objects import APPLIED_OBJECTS
 from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.validators.core.check import Check, closure
 from kubeflow_volcano.validators.core.expectations import Expectations
-from kubeflow_volcano.validators.core.facts import Evidence, Fact, Probe, Read, Unread
+from kubeflow_volcano.validators.core.facts import Evidence, Probe, Read, Unread
 from kubeflow_volcano.validators.core.resources import NAMESPACES, NODES, RESOURCES
 from kubeflow_volcano.validators.core.rights import HOMES, VOLCANO_HOME, Rule
 from kubeflow_volcano.validators.reading.devices import DEVICES
@@ -54,7 +54,7 @@ _ONLY_IN_ANOTHERS = frozenset(
 )
 _UNASKED = frozenset({HOMES, VOLCANO_HOME, APPLIED_OBJECTS.namespace})
 """Where a right is needed in namespaces that need not be there; the refusal itself says what is missing."""
-_ALWAYS = (NAMESPACES.listing, NODES.listing, *DEVICES.needs)
+_ALWAYS = (*NAMESPACES.needs, *NODES.needs, *DEVICES.needs)
 _VOLCANOS_DOMAIN = "volcano.sh"
 _OF_QUEUES = frozenset({"F3"})
 """Checks of Volcano's queues, in which gangs of no other scheduler wait."""
@@ -109,7 +109,9 @@ def _for_gang(check: Check, gang: GangScheduler, *, beside: bool) -> Check:
                 yield replace(rule, group=gang.group)
 
     def reads(every: Iterable[Read]) -> tuple[Read, ...]:
-        return tuple(item for item in every if not any(_of_volcano(rule) for rule in _rules_of(closure([item]))))
+        return tuple(
+            item for item in every if not any(_of_volcano(rule) for read in closure([item]) for rule in read.needs)
+        )
 
     def probe(found: Evidence[Any] | None) -> Evidence[Any] | None:
         if not isinstance(found, Probe):
@@ -126,11 +128,6 @@ def _for_gang(check: Check, gang: GangScheduler, *, beside: bool) -> Check:
 
 def _of_volcano(rule: Rule) -> bool:
     return rule.group.endswith(_VOLCANOS_DOMAIN) or rule.namespace == VOLCANO_HOME
-
-
-def _rules_of(items: Iterable[Read]) -> Iterator[Rule]:
-    for item in items:
-        yield from item.needs if isinstance(item, Fact) else (item.listing,)
 
 
 def placed(
@@ -175,7 +172,7 @@ def _places(rule: Rule, check: Check, expectations: Expectations, probe_namespac
     if rule.namespace:  # one that is not expected has nothing in it to read
         where = expectations.scheduler.namespace if rule.namespace == VOLCANO_HOME else rule.namespace
         return {*expectations.namespaces, *_OF_EVERY_CLUSTER, APPLIED_OBJECTS.namespace} & {where}
-    if rule in {item.listing for item in check.resources}:
+    if any(rule in item.needs for item in check.resources):
         return ("",)
     return (_where(rule, check, probe_namespace),)
 

@@ -21,7 +21,7 @@ from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.redaction import redacted, without_secrets, without_variables
 from kubeflow_volcano.text import counted
 from kubeflow_volcano.validators.core.expectations import SCHEDULER
-from kubeflow_volcano.validators.core.resources import CONFIGMAPS, CRDS, PODS, RESOURCES, Resource
+from kubeflow_volcano.validators.core.resources import CONFIGMAPS, PODS, RESOURCES, Resource
 from kubeflow_volcano.validators.reading.trimming import trim_of
 
 _PARALLEL = 6
@@ -186,8 +186,5 @@ def _as_yaml(resource: Resource, objects: Sequence[Object]) -> str:
     trim = trim_of(resource)
     for obj in objects:
         trim(obj)
-        if resource == CRDS:
-            for version in obj["spec"].get("versions") or ():
-                version.pop("schema", None)
     shown = without_secrets(objects, every_variable=True)
     return yaml.dump_all(shown, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True)
