@@ -58,7 +58,7 @@ def _denied(policy: Ref, text: str, *, owns: bool) -> Outcome:
     )
 
 
-def altered(text: str, because: Cause = "E1") -> Outcome:
+def altered(text: str) -> Outcome:
     """Admission changes pods so that they get no node; the check of names, which is first to need a pod, reports it."""
     hooks = [Ref(_HOOKS, kind, "", name) for kind, name in dict.fromkeys(_HOOK.findall(text))]
     return failed(
@@ -69,7 +69,7 @@ def altered(text: str, because: Cause = "E1") -> Outcome:
         todo="let what changes them leave such pods out: by its namespaceSelector, objectSelector or matchConditions; "
         "users' pods are changed in the same way.",
         commands=[f"kubectl get {ref.kind.lower()} {ref.name} -o yaml" for ref in hooks],
-        because=(because,),
+        because=("E1",),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.cluster.readiness import BAD_IMAGE_REASONS
@@ -60,7 +61,7 @@ def held_then_released(evidence: OperatorEvidence) -> Outcome:
         names = ", ".join(f"{item.name} on {item.node}" for item in held.bound)
         text = f"{names} bound, although minMember is {evidence.minimum} and the job has {evidence.replicas} pods."
         todo = "enable the scheduler's plugin gang (F4), and see that no admission policy changes minMember."
-        return _step_failed(evidence, held, "PartialPlacement", text, todo)
+        return failed("PartialPlacement", text, todo=todo, **_shown(evidence, held))
     if unclear := _unclear(evidence, held):
         return unclear
     if held is None or released is None:
@@ -75,11 +76,18 @@ def _unclear(evidence: OperatorEvidence, held: Step | None) -> Outcome | None:
     if evidence.disturbed:
         lost = "; ".join(f"{item.name}: {item.lost}" for item in evidence.disturbed)
         text = f"pods of the probe job were deleted or evicted in {counted(evidence.attempts, 'attempt')}: {lost}."
-        return _unsure(evidence, held, "Disturbed", text, "run again when nothing evicts or drains pods.")
+        return errored(
+            "Disturbed", text, todo="run again when nothing evicts or drains pods.", **_shown(evidence, held)
+        )
     if held and not held.judged:
         seconds = evidence.timing.judged_seconds
         text = f"no pod was bound, but not every member was evaluated within {seconds:.0f} s: that proves nothing."
-        return _unsure(evidence, held, "NeverJudged", text, "see whether the scheduler is alive (H1), and run again.")
+        return errored(
+            "NeverJudged",
+            text,
+            todo="see whether the scheduler is alive (H1), and run again.",
+            **_shown(evidence, held),
+        )
     return interruption(evidence.failure) if evidence.failure else None
 
 
@@ -97,7 +105,7 @@ def _after(evidence: OperatorEvidence, held: Step, released: Step) -> Outcome:
     if pulls:
         text = f"the job's image cannot be pulled: {pulls[0].name}: {pulls[0].waiting}"
         todo = "copy it to where the nodes pull from; it is in the image list of playbooks/plan.yml."
-        return _unsure(evidence, released, "ImageMissing", text, todo)
+        return errored("ImageMissing", text, todo=todo, **_shown(evidence, released))
     pods = ", ".join(f"{item.name} is {item.phase} on {item.node or 'no node'}" for item in released.members)
     said = f"after {released.seconds:.0f} s the job is {evidence.state or 'without a condition'}; {pods}"
     if len(released.bound) < evidence.replicas:
@@ -107,40 +115,24 @@ def _after(evidence: OperatorEvidence, held: Step, released: Step) -> Outcome:
         if carried:
             text += "; its PodGroup has that minMember, so only the scheduler had to act"
             todo = f"see whether {evidence.gang.scheduler} is alive (H1) and the cluster has room."
-        return _step_failed(evidence, released, "GangNotReleased", text, todo)
+        return failed("GangNotReleased", text, todo=todo, **_shown(evidence, released))
     text = f"the gang was bound, but the job did not succeed within {evidence.timing.done_seconds:.0f} s: {said}"
     if added := sorted({name for item in released.members for name in item.outlasting}):
         text += f"; its own containers have ended, and {', '.join(added)}, which a webhook added, runs on"
         todo = "let that webhook leave out pods of jobs, or add an init container with restartPolicy Always instead."
-        return _step_failed(evidence, released, "OutlastedByInjected", text, todo)
-    return _step_failed(evidence, released, "JobNotSucceeded", text, "read the operator's log and the pods' events.")
-
-
-def _step_failed(evidence: OperatorEvidence, step: Step, reason: str, text: str, todo: str) -> Outcome:
+        return failed("OutlastedByInjected", text, todo=todo, **_shown(evidence, released))
     return failed(
-        reason,
-        text,
-        expected=_EXPECTED,
-        observed=_observed(evidence, step),
-        objects=_objects(evidence),
-        todo=todo,
-        evidence=step.as_file,
+        "JobNotSucceeded", text, todo="read the operator's log and the pods' events.", **_shown(evidence, released)
     )
 
 
-def _unsure(evidence: OperatorEvidence, step: Step | None, reason: str, text: str, todo: str) -> Outcome:
-    return errored(
-        reason,
-        text,
-        expected=_EXPECTED,
-        observed=_observed(evidence, step) if step else {},
-        objects=_objects(evidence),
-        todo=todo,
-        evidence=step.as_file if step else {},
-    )
-
-
-_EXPECTED = "no pod bound while minMember cannot be met, and the job succeeded once it can"
+def _shown(evidence: OperatorEvidence, step: Step | None) -> dict[str, Any]:
+    return {
+        "expected": "no pod bound while minMember cannot be met, and the job succeeded once it can",
+        "observed": _observed(evidence, step) if step else {},
+        "objects": _objects(evidence),
+        "evidence": step.as_file if step else {},
+    }
 
 
 def _observed(evidence: OperatorEvidence, step: Step) -> dict[str, object]:

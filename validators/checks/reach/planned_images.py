@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.validators.checks.reach.recognition import stands_for
+from kubeflow_volcano.validators.checks.reach.recognition import image_of, stands_for
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.resources import NODES, PODS
 from kubeflow_volcano.validators.subjects.ownership import workload_of
@@ -81,15 +81,10 @@ def as_planned(facts: Facts, image: str, planned: str) -> bool:
 def _running(facts: Facts, contents: Mapping[tuple[Ref, str, str], frozenset[str]]) -> Iterator[Running]:
     for (ref, container), text in sorted(facts.expectations.images.items()):
         live = facts.get(RESOURCE_OF_KIND[ref.kind], ref.namespace, ref.name)
-        asked = _image(live["spec"]["template"], container) if live else ""
+        asked = image_of(live["spec"]["template"], container) if live else ""
         planned, image = ImageName.parse(text), ImageName.parse(asked)
         if planned and image:
             yield Running(ref, container, planned, image, contents.get((ref, container, asked), frozenset()))
-
-
-def _image(pod: Object, container: str) -> str:
-    containers = (item for key in _SPECS for item in pod["spec"].get(key) or ())
-    return next((item["image"] for item in containers if item["name"] == container), "")
 
 
 def _contents(facts: Facts) -> Mapping[tuple[Ref, str, str], frozenset[str]]:
@@ -109,7 +104,7 @@ def _contents(facts: Facts) -> Mapping[tuple[Ref, str, str], frozenset[str]]:
         kind = kinds.get(pod["spec"].get("nodeName", ""), ("", ""))
         for status in (item for key in _STATUSES for item in pod.get("status", {}).get(key) or ()):
             if digest := status.get("imageID", "").rpartition("@")[2]:
-                contents[owner, status["name"], _image(pod, status["name"])][kind].add(digest)
+                contents[owner, status["name"], image_of(pod, status["name"])][kind].add(digest)
     return {place: max(map(frozenset, digests.values()), key=len) for place, digests in contents.items()}
 
 

@@ -101,16 +101,16 @@ def image_marks(live_object: Callable[[Ref], Object | None]) -> Iterator[Mark]:
     """The image of each container of a workload that releases have, if `live_object` returns the workload."""
     for (ref, container), known in shipped_images().items():
         live = live_object(ref)
-        image = ImageName.parse(_image(live, container)) if live else None
+        image = ImageName.parse(image_of(live["spec"]["template"], container)) if live else None
         if image:
             names = ((ImageName.parse(text), releases) for text, releases in known.items())
             fitting = (releases for name, releases in names if name and stands_for(image, name))
             yield Mark(ref, f"image {image}", frozenset(release for releases in fitting for release in releases))
 
 
-def _image(workload: Object, container: str) -> str:
-    spec = workload["spec"]["template"]["spec"]
-    containers = (item for key in ("initContainers", "containers") for item in spec.get(key) or ())
+def image_of(pod: Object, container: str) -> str:
+    """The image of a container of a pod or a pod template; empty if it has no such container."""
+    containers = (item for key in ("initContainers", "containers") for item in pod["spec"].get(key) or ())
     return next((item["image"] for item in containers if item["name"] == container), "")
 
 

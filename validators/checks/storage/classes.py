@@ -9,10 +9,10 @@ from dataclasses import replace
 
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.ended import ALTERED, BAD_STARTS
-from kubeflow_volcano.validators.checks.refusals import altered, interruption, refusal
+from kubeflow_volcano.validators.checks.refusals import not_tried
 from kubeflow_volcano.validators.core.check import check
 from kubeflow_volcano.validators.core.facts import Facts
-from kubeflow_volcano.validators.core.outcome import Outcome, Severity, Status, errored, failed, passed, skipped, warned
+from kubeflow_volcano.validators.core.outcome import Outcome, Severity, Status, failed, passed, skipped, warned
 from kubeflow_volcano.validators.core.resources import STORAGE_CLASSES
 from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.probes.storage.directories import OTHER_NODES, Unlisted
@@ -162,8 +162,7 @@ def round_trip(facts: Facts) -> Outcome:
     """
     evidence = facts.evidence(STORAGE)
     if evidence.failure or evidence.round_trip_failure:
-        reason, text = evidence.round_trip_failure or ("ProbeInterrupted", evidence.failure)
-        return refusal(text) if reason == "ProbeRefused" else interruption(text)
+        return not_tried(evidence.round_trip_failure or ("ProbeInterrupted", evidence.failure))
     trip = evidence.round_trip
     if trip is None:
         return skipped("NoDefault", "there is not one default class.")
@@ -181,10 +180,8 @@ def round_trip(facts: Facts) -> Outcome:
 
 def _broken(trip: RoundTrip, stage: Stage, objects: list[Ref], observed: dict[str, object]) -> Outcome:
     text = f"class {trip.storage_class} fails at stage {stage.name} after {stage.seconds:.1f} s: {stage.text}"
-    if stage.reason == ALTERED:
-        return altered(stage.text)
-    if stage.reason in BAD_STARTS:
-        return errored("ProbeImage", f"the probe pod cannot start: {stage.text}", todo="mirror or override its image.")
+    if stage.reason == ALTERED or stage.reason in BAD_STARTS:
+        return not_tried((stage.reason, stage.text))
     if trip.unlisted:
         return _no_path(trip.unlisted, text, objects, observed | {stage.name: stage.text})
     todo = (

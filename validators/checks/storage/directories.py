@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from kubernetes.utils.quantity import parse_quantity
 
 from kubeflow_volcano.cluster.objects import Ref
-from kubeflow_volcano.text import counted
-from kubeflow_volcano.validators.checks.refusals import interruption, refusal
+from kubeflow_volcano.text import counted, few
+from kubeflow_volcano.validators.checks.refusals import interruption, not_tried
 from kubeflow_volcano.validators.core.check import check
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.outcome import Outcome, Severity, errored, failed, passed, skipped, warned
@@ -20,7 +20,6 @@ from kubeflow_volcano.validators.probes.storage.storage import STORAGE
 _GB = 1000**3
 _FULL = _GB
 _OTHERS_WRITE, _OTHERS_LIST = 0o002, 0o004
-_MOST_SHOWN = 3
 
 
 @check(
@@ -41,8 +40,7 @@ def node_directories(facts: Facts) -> Outcome:
     if evidence.failure:
         return interruption(evidence.failure)
     if evidence.bases_failure:
-        reason, text = evidence.bases_failure
-        return refusal(text) if reason == "ProbeRefused" else interruption(text)
+        return not_tried(evidence.bases_failure)
     if not evidence.bases:
         return skipped("NoNodeDisks", "no volumes lie on the disks of real nodes.")
     return _wrong(evidence.bases) or _short(evidence.bases, facts) or _passed(evidence.bases)
@@ -140,8 +138,7 @@ _RULES: Sequence[tuple[str, Callable[[Seen], bool], str, str]] = (
 
 
 def _names(directories: Sequence[Seen]) -> str:
-    more = f" and {len(directories) - _MOST_SHOWN} more" if len(directories) > _MOST_SHOWN else ""
-    return ", ".join(str(item.base) for item in directories[:_MOST_SHOWN]) + more
+    return few([str(item.base) for item in directories], 3)
 
 
 def _nodes(directories: Sequence[Seen]) -> tuple[Ref, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.text import few
 from kubeflow_volcano.validators.checks.refusals import interruption
 from kubeflow_volcano.validators.core.check import check
 from kubeflow_volcano.validators.core.facts import Facts
@@ -37,11 +38,10 @@ def existing_volumes_writable(facts: Facts) -> Outcome:
         return _refused(refused)
     if evidence.failures:
         return _unasked(evidence.failures)
-    left_out = "; ".join(f"{item.consumer} {item.reason}" for item in evidence.skipped[:_MOST_SHOWN])
-    more = f"; and {len(evidence.skipped) - _MOST_SHOWN} more" if len(evidence.skipped) > _MOST_SHOWN else ""
+    left_out = few([f"{item.consumer} {item.reason}" for item in evidence.skipped], _MOST_SHOWN, "; ")
     if not evidence.answers:
-        return skipped("NothingToAsk", f"{left_out}{more}." if left_out else "no pod of the release mounts a claim.")
-    note = f" Not asked: {left_out}{more}." if left_out else ""
+        return skipped("NothingToAsk", f"{left_out}." if left_out else "no pod of the release mounts a claim.")
+    note = f" Not asked: {left_out}." if left_out else ""
     users = ", ".join(dict.fromkeys(f"{item.asked.consumer} as {item.who}" for item in evidence.answers))
     text = f"{len(evidence.answers)} mounts of claims are writable by those who use them: {users}.{note}"
     objects = _objects(evidence.answers)

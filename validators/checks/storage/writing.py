@@ -9,7 +9,7 @@ from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.ended import ALTERED, BAD_STARTS, NO_EVENT
 from kubeflow_volcano.experiment.spaces import Level
 from kubeflow_volcano.text import counted, few
-from kubeflow_volcano.validators.checks.refusals import altered, interruption, refusal
+from kubeflow_volcano.validators.checks.refusals import interruption, not_tried
 from kubeflow_volcano.validators.core.check import check
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.outcome import Outcome, Severity, errored, failed, passed, skipped, warned
@@ -213,10 +213,8 @@ def _unmade(unmade: Sequence[Written], facts: Facts) -> Outcome:
     """The first of which the cause is known speaks for all; D5 and D2 find out why a class makes no volumes."""
     first = next((item for item in unmade if item.failure and not item.failure[1].endswith(NO_EVENT)), unmade[0])
     reason, text = first.failure or ("", "")
-    if reason in {"ProbeRefused", "ProbeInterrupted"}:
-        return refusal(text) if reason == "ProbeRefused" else interruption(text)
-    if reason == ALTERED:
-        return altered(text)
+    if reason in {"ProbeRefused", "ProbeInterrupted", ALTERED}:
+        return not_tried((reason, text))
     image = reason in BAD_STARTS
     timed_out = reason == "TimedOut" and not first.target.existing
     name = first.target.storage_class

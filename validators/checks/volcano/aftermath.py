@@ -15,6 +15,7 @@ from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
+from kubeflow_volcano.text import few
 from kubeflow_volcano.validators.core.check import check
 from kubeflow_volcano.validators.core.facts import Fact, Facts
 from kubeflow_volcano.validators.core.outcome import (
@@ -35,7 +36,6 @@ from kubeflow_volcano.validators.subjects.pods import GROUP_NAME
 
 _PANIC = re.compile(r"^panic: .*", re.MULTILINE)
 _QUEUE_PANIC = "failed init default queue"
-_MOST_SHOWN = 5
 _LINES = 400
 """A panic stands before the stack of one goroutine, at the end of the log."""
 
@@ -198,11 +198,9 @@ def _groups(
     }
     if not faults:
         return passed(f"{len(groups)} PodGroups: {wrong[1]}.", objects=[Ref.of(item) for item in groups])
-    note = "; ".join(f"{ref} {text}" for ref, text in list(faults.items())[:_MOST_SHOWN])
-    more = f"; and {len(faults) - _MOST_SHOWN} more" if len(faults) > _MOST_SHOWN else ""
     return warned(
         wrong[0],
-        f"{note}{more}.",
+        f"{few([f'{ref} {text}' for ref, text in faults.items()], separator='; ')}.",
         expected=wrong[1],
         observed={str(ref): text for ref, text in faults.items()},
         objects=tuple(faults),
