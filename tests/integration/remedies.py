@@ -1105,9 +1105,7 @@ _EVICTION = "tests/integration/test_explain_eviction.py:"
 _KUEUE = "tests/integration/test_kueue.py:"
 
 ELSEWHERE: Mapping[str, str] = {
-    "validators/explain/scheduling/kueue.py:_cluster_queue_faults:ClusterQueueStopped": _KUEUE
-    + "test_each_thing_that_the_queue_lacks_is_named_and_with_all_of_them_the_job_starts",
-    "validators/explain/scheduling/kueue.py:_queue_faults:LocalQueueStopped": _KUEUE
+    "validators/explain/scheduling/kueue.py:_stopped": _KUEUE
     + "test_a_local_queue_is_stopped_and_started_by_the_printed_command",
     "validators/explain/scheduling/kueue.py:_waiting:WorkloadDeactivated": _KUEUE
     + "test_a_workload_is_deactivated_and_activated_by_the_printed_command",

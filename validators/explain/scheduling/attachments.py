@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.cluster.volcano import flags_of_scheduler, scheduler_container
 from kubeflow_volcano.validators.explain.model import VOLCANO, Finding, Situation, finding
 from kubeflow_volcano.validators.explain.placement.claims import claim_names
 from kubeflow_volcano.validators.explain.scheduling.volcano import older, plugins
-from kubeflow_volcano.validators.subjects.gang.scheduler_configuration import version
+from kubeflow_volcano.validators.subjects.gang.scheduler_configuration import flags, version
 from kubeflow_volcano.validators.subjects.storage_classes import effective_class
 
 CSI_NODES = "csinodes.storage.k8s.io"
@@ -32,9 +31,7 @@ def attachments(situation: Situation) -> Iterator[Finding]:
     pods = [pod for pod in situation.unplaced if pod["spec"].get("schedulerName") == VOLCANO]
     if not pods or not plugins(facts).keys() & {"proportion", "capacity"} or older(version(facts), _SINCE):
         return
-    deployment = facts.get("deployments.apps", place.namespace, place.name)
-    container = scheduler_container(deployment["spec"]["template"]["spec"]) if deployment else {}
-    ignored = {*_ALWAYS_IGNORED, *flags_of_scheduler(container).get(_FLAG, "").split(",")}
+    ignored = {*_ALWAYS_IGNORED, *flags(facts).get(_FLAG, "").split(",")}
     offered = {item["name"] for node in facts.all(CSI_NODES) for item in node.get("spec", {}).get("drivers") or ()}
     namespace = situation.job.ref.namespace
     counted = {

@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.cluster.volcano import flags_of_scheduler, scheduler_container
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.explain.model import VOLCANO, Finding, Situation, finding
 from kubeflow_volcano.validators.explain.placement.dynamic_resources import entries, is_allocated
 from kubeflow_volcano.validators.explain.scheduling.volcano import configuration, older
 from kubeflow_volcano.validators.reading.devices import CLAIMS
-from kubeflow_volcano.validators.subjects.gang.scheduler_configuration import version
+from kubeflow_volcano.validators.subjects.gang.scheduler_configuration import flags, version
 
 _ARGUMENT, _GATE = "predicate.DynamicResourceAllocationEnable", "DynamicResourceAllocation"
 _SINCE, _GATE_ON_SINCE, _ON_SINCE = "1.12.0", "1.14.0", "1.15.0"
@@ -51,7 +50,7 @@ def _has_devices(pod: Object, facts: Facts) -> bool:
 
 def _lacking(facts: Facts, running: str) -> tuple[str, str] | None:
     """What Volcano lacks for claims, and what to do; None where it lacks nothing, or its version is unknown."""
-    chosen, place = configuration(facts), facts.expectations.scheduler
+    chosen = configuration(facts)
     if not running or chosen is None:
         return None
     if older(running, _SINCE):
@@ -62,11 +61,7 @@ def _lacking(facts: Facts, running: str) -> tuple[str, str] | None:
         return "its configuration lacks the plugin predicates", "add the plugin predicates to a tier"
     if str(switch).lower() not in {"true", "1", "t"}:
         return f"{_ARGUMENT} is not true", f"set the argument {_ARGUMENT}: true of the plugin predicates"
-    deployment = facts.get("deployments.apps", place.namespace, place.name)
-    container = scheduler_container(deployment["spec"]["template"]["spec"]) if deployment else {}
-    gates = dict(
-        item.partition("=")[::2] for item in flags_of_scheduler(container).get("--feature-gates", "").split(",")
-    )
+    gates = dict(item.partition("=")[::2] for item in flags(facts).get("--feature-gates", "").split(","))
     if gates.get(_GATE, str(not older(running, _GATE_ON_SINCE))).lower() != "true":
         return f"its feature gate {_GATE} is off", f"start the scheduler with --feature-gates={_GATE}=true"
     return None

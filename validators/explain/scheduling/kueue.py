@@ -348,14 +348,7 @@ def _queue_faults(name: str, situation: Situation) -> Iterator[Finding]:
         )
         return
     if _is_stopped(queue):
-        yield finding(
-            "LocalQueueStopped",
-            f"{ref} is stopped (stopPolicy {_spec(queue)['stopPolicy']}): {_words(conditions(queue), 'Active')}.",
-            needed="stopPolicy: None.",
-            todo="start it, unless it is stopped on purpose.",
-            objects=[ref],
-            changes=[_patch(ref, LOCAL_QUEUES, '{"spec":{"stopPolicy":"None"}}')],
-        )
+        yield _stopped(queue, ref, LOCAL_QUEUES)
     if CLUSTER_QUEUES not in facts.unread:
         yield from _cluster_queue_faults(ref, str(_spec(queue).get("clusterQueue") or ""), situation)
     elif not _is_stopped(queue) and conditions(queue).get("Active", {}).get("status") == "False":
@@ -383,14 +376,7 @@ def _cluster_queue_faults(local: Ref, name: str, situation: Situation) -> Iterat
         return
     active = conditions(queue).get("Active", {})
     if _is_stopped(queue):
-        yield finding(
-            "ClusterQueueStopped",
-            f"{ref} is stopped (stopPolicy {_spec(queue)['stopPolicy']}): {_words(conditions(queue), 'Active')}.",
-            needed="stopPolicy: None.",
-            todo="start it, unless it is stopped on purpose.",
-            objects=[ref],
-            changes=[_patch(ref, CLUSTER_QUEUES, '{"spec":{"stopPolicy":"None"}}')],
-        )
+        yield _stopped(queue, ref, CLUSTER_QUEUES)
     elif active.get("status") == "False":
         reason, todo = _INACTIVE.get(active.get("reason", ""), ("ClusterQueueInactive", "do what the message says."))
         yield finding(
@@ -401,6 +387,17 @@ def _cluster_queue_faults(local: Ref, name: str, situation: Situation) -> Iterat
             objects=[ref],
             commands=[f"kubectl get {CLUSTER_QUEUES} {name} -o yaml"],
         )
+
+
+def _stopped(queue: Object, ref: Ref, resource: str) -> Finding:
+    return finding(
+        f"{ref.kind}Stopped",
+        f"{ref} is stopped (stopPolicy {_spec(queue)['stopPolicy']}): {_words(conditions(queue), 'Active')}.",
+        needed="stopPolicy: None.",
+        todo="start it, unless it is stopped on purpose.",
+        objects=[ref],
+        changes=[_patch(ref, resource, '{"spec":{"stopPolicy":"None"}}')],
+    )
 
 
 def _without_quota(workload: Object, situation: Situation) -> Finding:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from kubeflow_volcano.catalog.images.names import version_tag
@@ -139,7 +139,7 @@ def _losses(configuration: Configuration, version: str) -> Iterator[Fault]:
 
 def period_seconds(facts: Facts) -> float:
     """Seconds between two sessions of the scheduler; 1, its default, if nothing else is configured."""
-    text = flags_of_scheduler(_container(facts)).get("--schedule-period", "")
+    text = flags(facts).get("--schedule-period", "")
     parts = re.findall(r"([0-9.]+)(ms|s|m|h)", text)  # a Go duration such as 1m30s
     return sum(float(number) * _UNIT_SECONDS[unit] for number, unit in parts) or 1.0
 
@@ -154,6 +154,11 @@ def version(facts: Facts) -> str:
     """Volcano's version by the scheduler's image, else as the caller states it; empty if neither shows it."""
     tag = version_tag(_container(facts).get("image", ""))
     return tag if re.fullmatch(r"\d+(\.\d+)+([-+].*)?", tag) else facts.expectations.volcano_version
+
+
+def flags(facts: Facts) -> Mapping[str, str]:
+    """The flags that Volcano's scheduler is started with."""
+    return flags_of_scheduler(_container(facts))
 
 
 def _container(facts: Facts) -> Object:
