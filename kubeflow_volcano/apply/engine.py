@@ -95,7 +95,7 @@ class Engine:
                 *planned_groups,
                 *(obj["spec"]["group"] for ref, obj in self._objects.items() if ref.kind == CRD_KIND),
             },
-            names={ref.name for ref in self._objects},
+            refs={*self._objects},
             adopted={ref for ref, name in self._owner.items() if name in adopted},
             brought=brought,
         )

@@ -30,7 +30,8 @@ _NOT_SERVED_SECONDS = 30.0
 _REPLACE_SECONDS = 60.0
 _SEEN_SECONDS = 30.0
 """How long a webhook may take to see an object that was just sent."""
-_LACKS = re.compile(r'denied the request: .*"([^"]+)" not found')
+_LACKS = re.compile(r'denied the request: .*?(?:([A-Za-z]+)(?:\.([\w.-]+))? )?"([^"]+)" not found')
+"""Kind or resource with its group, where the message has them, and the name."""
 _CONFLICT_WITH = re.compile(r'conflicts? with "([^"]+)"')
 
 
@@ -51,7 +52,7 @@ class Applier:
 
     In check mode every request is a server-side dry run. Objects whose namespace or API group is still to be created
     (`planned_namespaces`, `planned_groups`) are reported as created without a request, and as well those that a
-    webhook refuses without another one of `names`, which are sent with them. `texts` keeps each object before
+    webhook refuses without another one of `refs`, which are sent with them. `texts` keeps each object before
     and after for the difference.
 
     Fields that are left to others (`ceded` in what was found) are sent when the object is created, and given up then;
@@ -65,7 +66,7 @@ class Applier:
     texts: bool = True
     planned_namespaces: Collection[str] = ()
     planned_groups: Collection[str] = ()
-    names: Collection[str] = ()
+    refs: Collection[Ref] = ()
     adopted: Collection[Ref] = ()
     brought: Collection[str] = ()
     _reported: set[str] = field(default_factory=set)
@@ -197,7 +198,13 @@ class Applier:
     def _lacks_another(self, error: ApiError) -> bool:
         """Whether a webhook, whose cache is late, does not know an object of this run yet."""
         lacks = _LACKS.search(error.message)
-        return lacks is not None and lacks[1] in self.names
+        if not lacks:
+            return False
+        word, group, name = lacks.groups()
+        return any(
+            ref.name == name and group in {None, ref.group} and (not word or word.lower() in _words(ref.kind))
+            for ref in self.refs
+        )
 
     def _remove(self, ref: Ref, before: Object, error: ApiError) -> None:
         self.progress(f"{ref} is recreated, because an immutable field changes")
@@ -218,6 +225,12 @@ class Applier:
                 return
             self._reported.add(about or line)
         self.progress(line)
+
+
+def _words(kind: str) -> frozenset[str]:
+    """What messages call a kind: its resource is one of the plurals."""
+    one = kind.lower()
+    return frozenset({one, f"{one}s", f"{one}es", f"{one[:-1]}ies"})
 
 
 def _light(obj: Object | None) -> Object | None:

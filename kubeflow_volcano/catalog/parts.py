@@ -61,10 +61,10 @@ def parts_named(text: str) -> tuple[Part, ...]:
     return tuple(dict.fromkeys(found))[:_MOST]
 
 
-def foreign_webhook(text: str) -> str:
-    """The name of a webhook that refuses or does not answer, and is of no component of any release; else empty."""
+def webhook_named(text: str) -> str:
+    """The name of a webhook that refuses or does not answer; of no release where the message names no workload."""
     found = _WEBHOOK.search(text)
-    return found[1] if found and not parts_named(text) else ""
+    return found[1] if found else ""
 
 
 def _by_host(text: str) -> Iterator[Part]:

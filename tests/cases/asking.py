@@ -77,7 +77,7 @@ def _paste(look: Look) -> Answer:
     """`given` is what a person pastes; the first symptom that is shown counts, the others are said beside it."""
     shown = shown_by(look.given)
     says = {item.symptom.reason: "\n".join([item.symptom.todo, *_looks(item)]) for item in reversed(shown)}
-    text = [f"{item.symptom.cause} {item.symptom.todo}\n{item.foreign_webhook}" for item in shown[:1]]
+    text = [f"{item.symptom.cause} {item.symptom.todo}\n{'' if item.parts else item.webhook}" for item in shown[:1]]
     return Answer(None, says, text="\n".join([*text, *(f"{part.workload} {part.title}" for part in _parts(shown[:1]))]))
 
 

@@ -56,11 +56,12 @@ def _entry(number: int, item: Shown) -> Iterator[str]:
     yield f"{number}. {item.symptom.reason}"
     yield from _labelled(say("Message"), _shortened(item.line))
     yield from _about(item.symptom)
-    for part in item.parts:
+    parts = item.parts
+    for part in parts:
         yield from _labelled(say("Part"), f"{part.workload} ({part.title})")
         yield from _looks(say("look"), part.commands)
-    if item.foreign_webhook:
-        yield from _labelled(say("Part"), f"webhook {safe_text(item.foreign_webhook)}, {say('of no release')}")
+    if item.webhook and not parts:
+        yield from _labelled(say("Part"), f"webhook {safe_text(item.webhook)}, {say('of no release')}")
         yield from _looks(say("look"), _OF_WEBHOOKS)
 
 

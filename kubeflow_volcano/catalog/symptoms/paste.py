@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from kubeflow_volcano.catalog.parts import Part, foreign_webhook, parts_named
+from kubeflow_volcano.catalog.parts import Part, parts_named, webhook_named
 from kubeflow_volcano.catalog.symptoms.logs import telling
 from kubeflow_volcano.catalog.symptoms.read import ANYWHERE, PLACES, Symptom, matches, symptoms
 
@@ -68,9 +68,9 @@ class Shown:
         return parts_named(self.line)
 
     @property
-    def foreign_webhook(self) -> str:
-        """The webhook that the line names, if no release has it."""
-        return foreign_webhook(self.line)
+    def webhook(self) -> str:
+        """The webhook that the line names; no release has it if there are no parts."""
+        return webhook_named(self.line)
 
 
 def shown_by(text: str) -> tuple[Shown, ...]:

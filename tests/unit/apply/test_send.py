@@ -182,18 +182,37 @@ def test_waiting_for_a_webhook_ends_at_the_deadline(api: Any) -> None:
     assert time.monotonic() - started > 1.0
 
 
-LACKS_TWO = 'admission webhook "w.example.com" denied the request: no parent of one: queue "two" not found'
+DENIED = 'admission webhook "w.example.com" denied the request: '
+LACKS_TWO = DENIED + 'failed to get parent queue of queue one: queue.scheduling.volcano.sh "two" not found'
+RUN = [Ref.of(text()), Ref("scheduling.volcano.sh/v1beta1", "Queue", "", "two")]
 
 
 def test_a_webhook_that_has_not_seen_another_object_of_the_run_is_asked_again(api: Any) -> None:
     refused = api.status(400, "BadRequest", LACKS_TWO)
     api.on("PATCH", ONE, refused, refused, live(api))
-    assert applied(api, names={"one", "two"})[0].action is Action.CREATED
+    assert applied(api, refs=RUN)[0].action is Action.CREATED
     api.on("PATCH", ONE, refused)
-    assert applied(api, names={"one"})[0].action is Action.FAILED
-    assert [outcome.action for outcome in applied(api, names={"one", "two"}, check=True)] == [Action.CREATED]
+    assert applied(api, refs=RUN[:1])[0].action is Action.FAILED
+    assert [outcome.action for outcome in applied(api, refs=RUN, check=True)] == [Action.CREATED]
     api.on("GET", ONE, live(api, "0"))
-    assert [outcome.action for outcome in applied(api, names={"one", "two"}, check=True)] == [Action.CHANGED]
+    assert [outcome.action for outcome in applied(api, refs=RUN, check=True)] == [Action.CHANGED]
+
+
+@pytest.mark.parametrize(
+    ("lacks", "action"),
+    [
+        ('Queue.scheduling.volcano.sh "two" not found', Action.CREATED),  # a cache of controller-runtime
+        ('queues "two" not found', Action.CREATED),
+        ('no parent: "two" not found', Action.CREATED),
+        ('priorityclass.scheduling.k8s.io "two" not found', Action.FAILED),  # a lister of client-go
+        ('queues.example.com "two" not found', Action.FAILED),
+        ('services "two" not found', Action.FAILED),
+        ('queue.scheduling.volcano.sh "three" not found', Action.FAILED),
+    ],
+)
+def test_an_object_is_another_one_of_the_run_by_its_kind_as_well(api: Any, lacks: str, action: Action) -> None:
+    api.on("PATCH", ONE, api.status(400, "BadRequest", DENIED + lacks))
+    assert applied(api, refs=RUN, check=True)[0].action is action
 
 
 def test_a_kind_that_is_served_in_a_moment_is_waited_for(api: Any) -> None:

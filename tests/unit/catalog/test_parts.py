@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubeflow_volcano.catalog.parts import foreign_webhook, parts_named
+from kubeflow_volcano.catalog.parts import parts_named, webhook_named
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,6 @@ def test_its_commands_name_it() -> None:
     assert "katib-db-manager" in logs
 
 
-def test_a_webhook_of_no_release_is_named() -> None:
-    assert foreign_webhook('admission webhook "mpod.kb.io" denied the request') == "mpod.kb.io"
-    assert not foreign_webhook('admission webhook "validatepod.volcano.sh" denied the request')
-    assert not foreign_webhook("dial tcp")
+def test_a_webhook_is_named() -> None:
+    assert webhook_named('admission webhook "mpod.kb.io" denied the request') == "mpod.kb.io"
+    assert not webhook_named("dial tcp")
