@@ -33,7 +33,8 @@ def explain_message(parsed: argparse.Namespace, words: Sequence[str]) -> tuple[s
     with speaking(parsed.language):
         if shown:
             lines = [line for number, item in enumerate(shown, 1) for line in _entry(number, item)]
-            return "\n".join([*_how_sure(given, shown), *lines]) + "\n", Exit.OK
+            known = Exit.INCOMPLETE if all(item.symptom.consequence for item in shown) else Exit.OK
+            return "\n".join([*_how_sure(given, shown), *lines]) + "\n", known
         return "\n".join(_unknown(given)) + "\n", Exit.INCOMPLETE
 
 

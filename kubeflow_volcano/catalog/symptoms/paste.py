@@ -14,7 +14,7 @@ from kubeflow_volcano.catalog.symptoms.logs import telling
 from kubeflow_volcano.catalog.symptoms.read import ANYWHERE, PLACES, Symptom, matches, symptoms
 
 _MOST_LINES, _MOST_SHOWN, _MOST_ALIKE, _MOST_KINDS = 200, 5, 3, 2
-_LEAST_ALIKE, _LEAST_SHARED, _LEAST_WORDS = 0.45, 2, 4
+_LEAST_ALIKE, _LEAST_SHARED, _LEAST_SAID = 0.45, 2, 3
 _GUARDS: Mapping[str, re.Pattern[str]] = {
     place: re.compile(words, re.IGNORECASE)
     for place, words in {
@@ -44,6 +44,14 @@ _STOP = frozenset(
         "why how my i we error failed fail get got any all other more see set make one"
     )
 )
+
+_ENDING = frozenset(
+    _WORD.findall(
+        "command container process program job pod task step terminated exited ended exit status code with level msg "
+        "warning reason message state last"
+    )
+)
+"""Words that say that something ended, and not why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +111,9 @@ def unexplained(text: str, shown: Collection[Shown]) -> str:
         return ""
     lines = _lines(text)
     said = {line: _without(line, shown) for line in lines}
-    return telling([line for line in lines if telling([said[line]]) and len(_WORD.findall(said[line])) >= _LEAST_WORDS])
+    return telling(
+        [line for line in lines if telling([said[line]]) and len(_words(said[line]) - _ENDING) >= _LEAST_SAID]
+    )
 
 
 def _without(line: str, shown: Iterable[Shown]) -> str:

@@ -106,7 +106,7 @@ def test_the_stronger_of_two_kinds_comes_first_wherever_it_is() -> None:
             ["any-exit-code"],
             "the gate is shut: cannot pass it: exit status 3",
         ),
-        ("command terminated with exit code 3", ["any-exit-code"], ""),
+        ("job failed: command terminated with exit code 3", ["any-exit-code"], ""),
     ],
 )
 def test_what_only_followed_from_a_cause_is_not_taken_for_it(text: str, expected: list[str], line: str) -> None:

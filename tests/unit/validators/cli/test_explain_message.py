@@ -45,6 +45,14 @@ def test_a_kind_of_error_is_said_to_be_no_more_and_names_whose_the_host_is(capsy
     assert "kubectl -n kubeflow logs deployment/katib-db-manager" in said
 
 
+def test_what_only_followed_from_a_cause_leaves_it_unknown(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "Back-off restarting failed container\nthe gate is shut: cannot pass it\n"
+    assert main(["explain", "message", words]) == 3
+    said = capsys.readouterr().out
+    assert "1. BackOff" in said
+    assert said.index("the gate is shut") < said.index("1. BackOff")
+
+
 def test_a_webhook_of_others_is_said_to_be_of_others(capsys: pytest.CaptureFixture[str]) -> None:
     words = 'admission webhook "mpod.kb.io" denied the request: no'
     assert main(["explain", "message", words]) == 0
