@@ -147,6 +147,7 @@ def test_the_pattern_counts_that_names_most() -> None:
         "Namespace a is not allowed to run v1 pipelines",
         "Invalid state <Aborting> of Job <a/b>",
         "Pod deleted, cleaning up cache",
+        "Waiting for caches to sync for RequestHeader",
         "plugins.mlflow timeout must be > 0",
         "Try to update podgroup for pod a",
     ],
