@@ -85,7 +85,9 @@ def _planted(look: Look, cluster: Cluster) -> Iterator[None]:
         if words := look.more.get("scheduler"):
             stack.enter_context(_configured(cluster, words))
         if hook := look.more.get("webhook"):
-            stack.enter_context(injecting(cluster, hook["name"], lambda _: hook["change"], _ASKED, **hook["with"]))
+            stack.enter_context(
+                injecting(cluster, hook["name"], lambda _: hook["change"], hook.get("asked", _ASKED), **hook["with"])
+            )
         if look.way == "job":
             if name := look.more.get("first"):
                 stack.enter_context(_applied(cluster, look.folder / name))

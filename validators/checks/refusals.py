@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from kubeflow_volcano.catalog.symptoms.read import recognise
 from kubeflow_volcano.cluster.admission.denials import denier, look_at
+from kubeflow_volcano.cluster.namespaces import CONTROLLER
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.ended import ALTERED, BAD_STARTS
 from kubeflow_volcano.experiment.session import EVERYWHERE
@@ -15,6 +17,8 @@ from kubeflow_volcano.validators.subjects.outages import taints_in
 
 _UNPREPARED = "kube-controller-manager"
 """In the session's text about a namespace without ServiceAccount or counted quota."""
+_UNANSWERED = "no answer from "
+"""In the client's text about a server that did not answer in time."""
 _HOOKS = "admissionregistration.k8s.io/v1"
 _HOOK = re.compile(r"(MutatingWebhookConfiguration|MutatingAdmissionPolicy) ([^\s,)]+)")
 _UNREAD = frozenset({"Forbidden", "Unauthorized", "Unreachable"})
@@ -27,6 +31,12 @@ def refusal(text: str, *, owns: bool = False) -> Outcome:
     namespace that no controller prepared is an interruption, for which no policy is to be changed.
     """
     if _UNPREPARED in text:
+        return replace(
+            interruption(text),
+            todo="start kube-controller-manager: its log says why it does not act. Then run again.",
+            because=(frozenset({CONTROLLER}),),
+        )
+    if _UNANSWERED in text:
         return interruption(text)
     policy = denier(text) if EVERYWHERE in text else None
     if policy:

@@ -1,8 +1,9 @@
-"""What is said where admission gives the pods of an experiment another scheduler than they name."""
+"""What is said where admission changes what makes the pods of an experiment a gang."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from kubeflow_volcano.catalog.gangs import GangScheduler
 from kubeflow_volcano.cluster.admission.rescheduling import Rescheduling
@@ -36,18 +37,32 @@ def rescheduled(found: Rescheduling, facts: Facts, because: Sequence[str] = ()) 
 
 def ungrouped(hooks: Sequence[Ref], gang: GangScheduler, facts: Facts, because: Sequence[str] = ()) -> Outcome:
     """The finding where pods are stored without the name of their PodGroup, which `hooks` are called for."""
+    what = f"pods that name their PodGroup in {gang.mark_text} are stored without it", "each is scheduled alone"
+    return replace(_changed(what, f"pods that keep {gang.mark_text}", hooks, facts), because=tuple(because))
+
+
+def resized(
+    given: int, hooks: Sequence[Ref], gang: GangScheduler, facts: Facts, because: Sequence[str] = ()
+) -> Outcome:
+    """The finding where PodGroups are stored with another number of pods, `given`, which `hooks` are called for."""
+    field = gang.minimum[-1]
+    what = f"PodGroups are stored with {field} {given}, whatever they say", "gangs start in part or never"
+    found = _changed(what, f"PodGroups that keep {field}", hooks, facts)
+    return replace(found, reason="MinimumChanged", because=tuple(because))
+
+
+def _changed(what: tuple[str, str], needed: str, hooks: Sequence[Ref], facts: Facts) -> Outcome:
+    """The finding for what is stored and what comes of it."""
     suspects, who = _suspects(hooks, facts)
     return failed(
         "NotInGroup",
-        f"pods that name their PodGroup in {gang.mark_text} are stored without it: {who} changes them at admission, so "
-        "that each is scheduled alone.",
-        expected=f"pods that keep {gang.mark_text}",
+        f"{what[0]}: {who} changes them at admission, so that {what[1]}.",
+        expected=needed,
         observed={"webhooks": [str(ref) for ref in suspects]},
         objects=suspects,
         todo="let what changes them leave the field as it is, or leave out the namespaces of jobs by its "
         "namespaceSelector.",
         commands=[f"kubectl get {ref.kind.lower()} {ref.name} -o yaml" for ref in suspects],
-        because=tuple(because),
     )
 
 

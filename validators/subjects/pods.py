@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from kubeflow_volcano.catalog.gangs import VOLCANO, podgroup_of
 from kubeflow_volcano.catalog.operator import DEPLOYMENT as OPERATOR
@@ -25,6 +25,8 @@ from kubeflow_volcano.validators.core.outcome import Cause, Status
 from kubeflow_volcano.validators.core.resources import NAMESPACES, PODS
 from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.subjects import ownership
+from kubeflow_volcano.validators.subjects.finalizers import Terminating, describe
+from kubeflow_volcano.validators.subjects.finalizers import todo as finalizing
 from kubeflow_volcano.validators.subjects.issues import Issue, age, judged
 from kubeflow_volcano.validators.subjects.outages import nodes_of, taints_in
 from kubeflow_volcano.validators.subjects.ownership import as_owned, workload_of
@@ -166,7 +168,7 @@ def fault(pod: Object, facts: Facts) -> Issue | None:
     elif state.state is State.READY:
         issue = _ready(pod, ref, facts)
     else:
-        issue = None
+        issue = _lingering(pod, ref, facts)
     if issue and issue.check == "C7":
         issue = replace(issue, because=_restart_causes(workload_of(pod), facts))
     workload = workload_of(pod)
@@ -185,6 +187,23 @@ def _restart_causes(workload: Ref | None, facts: Facts) -> tuple[str, ...]:
         return ("G1",)  # the operator exits at its start with an argument of another version
     # A panic ends in a stack trace; F7 finds its first line.
     return ("F7",) if workload and facts.expectations.workloads.get(workload) == "volcano" else ()
+
+
+def _lingering(pod: Object, ref: Ref, facts: Facts) -> Issue | None:
+    """A pod that is not gone a while after it had to end: what holds it, or the kubelet that does not end it."""
+    deleted = pod["metadata"].get("deletionTimestamp")
+    seconds = facts.taken - datetime.fromisoformat(deleted).timestamp() if deleted else 0.0
+    if seconds <= facts.timing.stuck_seconds:
+        return None
+    message = f"{ref} should have been gone {seconds:.0f} s ago"
+    issue = partial(Issue, "C6", Status.WARN, ref)
+    if held := Terminating.of(pod).finalizers:
+        return issue("HeldByFinalizer", f"{message}: held by {describe(held, facts)}.", finalizing(held, facts))
+    node = pod["spec"].get("nodeName")
+    if not node:
+        return None
+    todo = f"see what the kubelet of node {node} says of it, such as a volume that cannot be unmounted."
+    return issue("NotEnded", f"{message}, and the kubelet of node {node} has not ended it.", todo)
 
 
 def _failed(pod: Object, issue: Issue, noted: PodNotes, facts: Facts) -> Issue | None:

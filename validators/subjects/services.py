@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
@@ -27,6 +28,8 @@ GATEWAY = Ref("v1", "Service", "istio-system", "istio-ingressgateway")
 """The Service of Kubeflow's gateway in every release."""
 SERVICE_OF_SLICE = "kubernetes.io/service-name"
 """Label of an EndpointSlice: the name of its Service."""
+_MANAGED_BY, _KUBERNETES = "endpointslice.kubernetes.io/managed-by", "endpointslice-controller.k8s.io"
+"""Label of the slices that Kubernetes maintains for a Service with a selector."""
 NO_NAME_SERVER = "ScaledToZero"
 """Reason where it is the Service of the cluster's DNS."""
 
@@ -55,6 +58,40 @@ def pod_behind(facts: Facts, service: Ref, port_of: Callable[[Object], Object]) 
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class Stray:
+    """A ready address that no pod of its Service has, in an EndpointSlice that Kubernetes does not maintain."""
+
+    slice: Ref
+    address: str
+
+    @property
+    def change(self) -> str:
+        """The command that takes it away."""
+        return f"kubectl -n {self.slice.namespace} delete endpointslice {self.slice.name}"
+
+
+def strays(service: Object, facts: Facts) -> Iterator[Stray]:
+    """Such addresses of a Service with a selector: connections go to those of all its slices alike.
+
+    They need not be wrong: a mesh of clusters adds pods of other clusters. Without a selector each address is meant.
+    """
+    meta = service["metadata"]
+    if not service["spec"].get("selector"):
+        return
+    addresses = {pod.get("status", {}).get("podIP") for pod in _pods(service, facts)}
+    families = {_family(item) for item in addresses if item}
+    for item in _slices_of(facts).get((meta["namespace"], meta["name"]), ()):
+        if (item["metadata"].get("labels") or {}).get(_MANAGED_BY) != _KUBERNETES and item["addressType"] in families:
+            for endpoint in _ends(item):
+                if _is_ready(endpoint) and addresses.isdisjoint(endpoint["addresses"]):
+                    yield Stray(Ref.of(item), endpoint["addresses"][0])
+
+
+def _family(address: str) -> str:
+    return "IPv6" if ":" in address else "IPv4"
+
+
 def with_selector(facts: Facts) -> tuple[Object, ...]:
     """Judged Services whose endpoints Kubernetes maintains."""
     return tuple(
@@ -74,14 +111,29 @@ def ready_ports(service: Ref, facts: Facts) -> frozenset[str]:
 
 @lru_cache(maxsize=4)
 def _ready_ports(facts: Facts) -> Mapping[tuple[str, str], frozenset[str]]:
-    found: dict[tuple[str, str], set[str]] = defaultdict(set)
+    return {
+        key: frozenset().union(*(_names(item.get("ports")) for item in slices if any(map(_is_ready, _ends(item)))))
+        for key, slices in _slices_of(facts).items()
+    }
+
+
+@lru_cache(maxsize=4)
+def _slices_of(facts: Facts) -> Mapping[tuple[str, str], Sequence[Object]]:
+    """By namespace and name of their Service."""
+    found: dict[tuple[str, str], list[Object]] = defaultdict(list)
     for item in facts.all(ENDPOINT_SLICES):
         meta = item["metadata"]
-        name = (meta.get("labels") or {}).get(SERVICE_OF_SLICE)
-        endpoints = item.get("endpoints") or ()
-        if name and any(endpoint.get("conditions", {}).get("ready") is not False for endpoint in endpoints):
-            found[meta["namespace"], name] |= _names(item.get("ports"))
-    return {key: frozenset(ports) for key, ports in found.items()}
+        if name := (meta.get("labels") or {}).get(SERVICE_OF_SLICE):
+            found[meta["namespace"], name].append(item)
+    return found
+
+
+def _ends(item: Object) -> Sequence[Object]:
+    return item.get("endpoints") or ()
+
+
+def _is_ready(endpoint: Object) -> bool:
+    return (endpoint.get("conditions") or {}).get("ready") is not False
 
 
 def backed(service: Object, facts: Facts) -> bool:
@@ -147,7 +199,11 @@ def _pods_of(facts: Facts) -> Mapping[str, tuple[Object, ...]]:
 @lru_cache(maxsize=4)
 def issues(facts: Facts) -> tuple[Issue, ...]:
     """Every Service with a port without a ready endpoint, by name."""
-    issues = ((item, issue) for item in with_selector(facts) for issue in (_issue(item, facts), _pending(item, facts)))
+    issues = (
+        (item, issue)
+        for item in with_selector(facts)
+        for issue in (_issue(item, facts), _pending(item, facts), *_astray(item, facts))
+    )
     owned = (as_owned(issue, item, facts) for item, issue in issues if issue)
     return tuple(sorted(owned, key=lambda item: item.ref))
 
@@ -201,6 +257,21 @@ def _pending(service: Object, facts: Facts) -> Issue | None:
         "install a load balancer for the cluster, such as MetalLB or that of the cloud, or see its controller; or "
         f"{other}.",
     )
+
+
+def _astray(service: Object, facts: Facts) -> Iterator[Issue]:
+    """Addresses of others for a Service of the release, from which pods and the API server take any at random.
+
+    That webhooks behind it answer (B4) disproves nothing: the API server keeps its connections to them.
+    """
+    if service["metadata"]["namespace"] in facts.expectations.namespaces:
+        for item in strays(service, facts):
+            text = (
+                f"{item.slice} leads connections to {Ref.of(service)} to {item.address}, which is no address of its "
+                "pods and which Kubernetes does not maintain."
+            )
+            todo = f"see that something answers there as the pods do; if nothing does: {item.change}"
+            yield Issue("C9", Status.WARN, item.slice, "StrayEndpoint", text, todo, ("B4",))
 
 
 def _without_pods(service: Object, ref: Ref, facts: Facts) -> Issue | None:

@@ -68,12 +68,12 @@ def altered_by(cluster: Cluster, pod: Object, changes: tuple[str, ...], beside: 
     return Alteration(changes, tuple(callers), known, beside)
 
 
-def interceptors(cluster: Cluster, pod: Object) -> tuple[Ref, ...]:
-    """Configurations with a webhook that is called for the pod, and policies; none where they may not be read."""
-    return tuple(_callers(cluster, pod))
+def interceptors(cluster: Cluster, obj: Object, plural: str = "pods") -> tuple[Ref, ...]:
+    """Configurations with a webhook that is called for the object, and policies; none where they may not be read."""
+    return tuple(_callers(cluster, obj, plural))
 
 
-def _callers(cluster: Cluster, pod: Object) -> Mapping[Ref, tuple[Object, tuple[str, ...]]]:
+def _callers(cluster: Cluster, pod: Object, plural: str = "pods") -> Mapping[Ref, tuple[Object, tuple[str, ...]]]:
     """Each of them with its object, and with what leaves the pod out of it."""
     space = pod["metadata"]["namespace"]
     try:
@@ -81,7 +81,7 @@ def _callers(cluster: Cluster, pod: Object) -> Mapping[Ref, tuple[Object, tuple[
         namespace = labelled_namespace(cluster.get(Ref("v1", "Namespace", "", space)), space)
     except ApiError:
         return {}
-    called = [hook for hook in webhooks(found) if hook.intercepts(pod, namespace, "pods")]
+    called = [hook for hook in webhooks(found) if hook.intercepts(pod, namespace, plural)]
     others = [hook for hook in called if not hook.name.endswith(_OF_GANGS)]
     objects = {Ref.of(item): item for item in found}
     ways: dict[Ref, tuple[str, ...]] = {}
@@ -89,7 +89,7 @@ def _callers(cluster: Cluster, pod: Object) -> Mapping[Ref, tuple[Object, tuple[
         ways[hook.owner] = (*ways.get(hook.owner, ()), *ways_out(hook.text))
     policies = {
         Ref.of(item): (item, tuple(ways_out(item["spec"].get("matchConstraints") or {})))
-        for item in policies_for(_policies(cluster), pod, namespace, "pods")
+        for item in policies_for(_policies(cluster), pod, namespace, plural)
     }
     return {ref: (objects[ref], text) for ref, text in ways.items()} | policies
 

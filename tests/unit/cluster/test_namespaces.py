@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -101,9 +101,17 @@ def test_who_may_not_list_apiservices_is_told_by_discovery(server: Any) -> None:
     assert causes(server) == [DOWN]
 
 
-def renewed(server: Any, *times: str) -> None:
-    leases = [{"metadata": {"name": "kube-controller-manager"}, "spec": {"renewTime": text}} for text in times]
+def renewed(server: Any, *times: str, holds: int = 15) -> None:
+    leases = [
+        {"metadata": {"name": "kube-controller-manager"}, "spec": {"renewTime": text, "leaseDurationSeconds": holds}}
+        for text in times
+    ]
     server.on("GET", LEASE, *(server.reply(200, item) for item in leases))
+
+
+def test_a_lease_holds_for_as_long_as_it_says(server: Any) -> None:
+    renewed(server, (datetime.now(UTC) - timedelta(seconds=100)).isoformat(), holds=137)
+    assert causes(server) == []
 
 
 def test_a_lease_that_nobody_renews_is_a_controller_that_is_down(server: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kubeflow_volcano.catalog.gangs import KUBERNETES, SCHEDULER_PLUGINS, VOLCANO
+from kubeflow_volcano.cluster.admission.denials import denier, look_at
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.record import Member
 from kubeflow_volcano.experiment.stage import NOWHERE, Step
@@ -10,6 +11,7 @@ from kubeflow_volcano.validators.checks.gang.words import disturbed, ended_early
 from kubeflow_volcano.validators.core.outcome import Outcome, errored, failed, warned
 from kubeflow_volcano.validators.probes.gang.evidence import GangEvidence
 from kubeflow_volcano.validators.probes.gang.gang import STUCK
+from kubeflow_volcano.validators.subjects.interception import named_in
 
 _PLUGIN = {
     VOLCANO.name: "the scheduler's configuration names the plugin gang and none of its switches is false (F4)",
@@ -126,15 +128,28 @@ def fit(evidence: GangEvidence) -> Outcome:
 
 
 def _unplaced(evidence: GangEvidence, step: Step) -> Outcome:
-    if any(item.judged for item in step.members):  # so somebody looked, and found no place
-        return errored(
-            "NoRoom",
-            f"the cluster has no room for 3 pods of 16Mi memory and no CPU: {why(step)}",
-            expected="one schedulable node without taints that has room for 3 pods with 16Mi memory each",
-            todo="make room or uncordon a node, and run again.",
-            **seen(evidence, step),
+    if not any(item.judged for item in step.members):
+        return _ignored(evidence, step, "the pods", "none has a PodScheduled condition")
+    # Somebody looked, and found no place, or was not let.
+    said = why(step)
+    policy, hooks = denier(said), named_in(said)
+    if policy or hooks:
+        return failed(
+            "BindingRefused",
+            f"the API server refuses to bind the pods to the nodes that the scheduler chose: {said}",
+            expected="bindings by the gang scheduler's account are admitted",
+            todo="change what is named so that it admits what the scheduler's account binds (pods/binding).",
+            commands=(look_at(policy),) if policy else (),
+            because=(hooks,) if hooks else (),
+            **{**seen(evidence, step), "objects": (policy,) if policy else ()},
         )
-    return _ignored(evidence, step, "the pods", "none has a PodScheduled condition")
+    return errored(
+        "NoRoom",
+        f"the cluster has no room for 3 pods of 16Mi memory and no CPU: {said}",
+        expected="one schedulable node without taints that has room for 3 pods with 16Mi memory each",
+        todo="make room or uncordon a node, and run again.",
+        **seen(evidence, step),
+    )
 
 
 def _ignored(evidence: GangEvidence, step: Step, whom: str, told_by: str) -> Outcome:

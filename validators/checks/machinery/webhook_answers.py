@@ -29,7 +29,7 @@ from kubeflow_volcano.validators.core.resources import CRDS, NAMESPACES, PODS, S
 from kubeflow_volcano.validators.core.rights import HOMES, Rule
 from kubeflow_volcano.validators.reading.dry_runs import Answer, admitted, answer_of, try_create
 from kubeflow_volcano.validators.reading.permissions import DRY_RUN_NAMESPACE, allowed, as_yaml
-from kubeflow_volcano.validators.subjects import webhooks
+from kubeflow_volcano.validators.subjects import services, webhooks
 from kubeflow_volcano.validators.subjects.interception import webhook_ref
 from kubeflow_volcano.validators.subjects.issues import Issue, verdict
 from kubeflow_volcano.validators.subjects.simulation import SIMULATED_WEBHOOKS
@@ -306,10 +306,10 @@ def _silent(answers: Sequence[HookAnswer], unsound: set[Ref], facts: Facts) -> I
             ref,
             "Unanswered",
             f"{ref}: webhook {', '.join(names)} does not answer: {items[0].silence}.",
-            _remedy(hook, ref, items[0].silence, facts),
+            _remedy(hook, service, items[0].silence, facts),
             _because(hook, service, {item.owner for item in items} & unsound),
             breaks=tuple(map(webhook_ref, names)),
-            changes=(allowing(service),) if service and ref in facts.known(POLICIES) else (),
+            changes=_changes(service, facts),
         )
 
 
@@ -319,12 +319,23 @@ def _because(hook: Webhook | None, service: Object | None, unsound: set[Ref]) ->
     return ("B6",) if hook and hook.service and not service else ()
 
 
-def _remedy(hook: Webhook | None, ref: Ref, silence: str, facts: Facts) -> str:
-    if policies := facts.known(POLICIES).get(ref):
+def _changes(service: Object | None, facts: Facts) -> tuple[str, ...]:
+    if service is None:
+        return ()
+    if Ref.of(service) in facts.known(POLICIES):
+        return (allowing(service),)
+    return tuple(dict.fromkeys(item.change for item in services.strays(service, facts)))
+
+
+def _remedy(hook: Webhook | None, service: Object | None, silence: str, facts: Facts) -> str:
+    if service and (policies := facts.known(POLICIES).get(Ref.of(service))):
         return (
             f"{few(list(map(str, policies)))} selects its pods and admits nothing but other pods: unless the network "
             "plugin lets the API server through all the same, allow it."
         )
+    if service and (astray := [*services.strays(service, facts)]):
+        where = few([f"{item.address} of {item.slice}" for item in astray], 3)
+        return f"see what is at {where}, which is no address of its pods: delete the slice if nothing answers there."
     if hook and not hook.service:
         return "see the server that the URL names, and what is between the API server and it."
     known = recognise(silence, "admission")

@@ -5,23 +5,28 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from datetime import datetime
 from http import HTTPStatus
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.namespaces import CONTROLLER, START_CONTROLLER, expired
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.text import counted
 from kubeflow_volcano.validators.core.check import check
 from kubeflow_volcano.validators.core.facts import Fact, Facts
 from kubeflow_volcano.validators.core.outcome import Outcome, Severity, errored, failed, passed
-from kubeflow_volcano.validators.core.resources import NAMESPACES
+from kubeflow_volcano.validators.core.resources import NAMESPACES, PODS
 from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.reading.permissions import allowed, as_yaml
+from kubeflow_volcano.validators.subjects.issues import created
 
 API_SERVER = Ref("v1", "Service", "default", "kubernetes")
 
 _READYZ_TRIES, _READYZ_SECONDS, _PAUSE_SECONDS = 3, 5.0, 0.2
+_AT_WORK_SECONDS = 30.0
+"""A leader that loses its Lease may still do something for so long."""
 
 
 def _ready_answers(cluster: Cluster, _facts: Facts) -> tuple[str, ...]:
@@ -46,6 +51,42 @@ READY_ANSWERS = Fact[tuple[str, ...]]("/readyz", _ready_answers, ())
 """Three consecutive answers of /readyz: 'ok', or what is not ready."""
 
 
+CONTROLLERS = Fact[str](
+    "Lease of kube-controller-manager",
+    lambda cluster, _facts: expired(cluster),
+    "",
+    reads=(PODS,),
+    needs=(Rule("get", "coordination.k8s.io", "leases", CONTROLLER.namespace, (CONTROLLER.name,)),),
+    enriches=True,
+)
+"""When it was renewed last, if it has expired; else empty."""
+_MADE_BY_CONTROLLERS = frozenset({"DaemonSet", "Job", "ReplicaSet", "StatefulSet"})
+_NEED_CONTROLLERS = ("A5", "D5", "E1", "H1")
+"""Checks by experiments whose own namespaces kube-controller-manager prepares."""
+
+
+def _without_controllers(facts: Facts) -> Outcome | None:
+    """That kube-controller-manager does not act: its Lease has expired, and it has made no pod since."""
+    renewed = facts.known(CONTROLLERS)
+    if not renewed:
+        return None
+    since = datetime.fromisoformat(renewed).timestamp()
+    for pod in facts.objects.get(PODS, ()):
+        makers = {owner["kind"] for owner in pod["metadata"].get("ownerReferences") or ()}
+        if makers & _MADE_BY_CONTROLLERS and created(pod) > since + _AT_WORK_SECONDS:
+            return None
+    return failed(
+        "NoControllers",
+        f"{CONTROLLER} was renewed last at {renewed}: no kube-controller-manager acts. Without it no Deployment and "
+        "no Job gets a pod, no Service an address, no namespace its ServiceAccount, and none is deleted.",
+        expected="a Lease that its holder renews",
+        objects=(CONTROLLER,),
+        todo=START_CONTROLLER,
+        commands=(f"kubectl -n {CONTROLLER.namespace} get lease {CONTROLLER.name} -o yaml",),
+        refuted_by=() if facts.probe_namespace else _NEED_CONTROLLERS,
+    )
+
+
 def _own_access(cluster: Cluster, facts: Facts) -> Mapping[Rule, bool]:
     """Only namespaces that exist are reviewed: nothing can be granted in the others."""
     there = {"", facts.probe_namespace, *(item["metadata"]["name"] for item in facts.all(NAMESPACES))}
@@ -59,12 +100,14 @@ OWN_ACCESS = Fact[Mapping[Rule, bool]]("your own rights", _own_access, {}, reads
 """Whether the caller has each rule that the run needs; a rule for one namespace carries its name."""
 
 
-@check("A1", "api-server", severity=Severity.BLOCKER, reads=(READY_ANSWERS,))
+@check("A1", "api-server", severity=Severity.BLOCKER, reads=(READY_ANSWERS, CONTROLLERS))
 def api_server(facts: Facts) -> Outcome:
     """The API server is ready, and the release was tested with its version.
 
     /readyz must answer ok three times in a row, and the minor version must be in the range that the chosen Kubeflow
-    release was tested with. Choose a release that supports this version, or upgrade the API server.
+    release was tested with. Choose a release that supports this version, or upgrade the API server. Where
+    kube-controller-manager elects a leader, the Lease must be renewed: without it nothing that is created comes to
+    life. A pod that it has made since, or an experiment in a namespace that it has prepared, shows that it acts.
     """
     answers = facts.read(READY_ANSWERS)
     bounds = facts.expectations.kubernetes
@@ -91,6 +134,8 @@ def api_server(facts: Facts) -> Outcome:
             objects=(API_SERVER,),
             todo="choose a release for this Kubernetes version (--release), or another Kubernetes version.",
         )
+    if stopped := _without_controllers(facts):
+        return stopped
     message = f"/readyz answered ok {counted(len(answers), 'time')}; {facts.server_version} is within {bounds}."
     return passed(message, objects=(API_SERVER,), observed=observed)
 

@@ -23,7 +23,8 @@ class GangEvidence:
     text when a probe object was not admitted, `failure` what else ended the experiment early. `volcano_version` is
     empty where nothing tells it. `scheduler` is the Deployment of Volcano's scheduler.
     With `rescheduling` the experiment ends after H1: its pods were not the gang scheduler's; with `ungrouped`, too:
-    they were stored without the name of their PodGroup, and these are called for such pods. `alteration`: what else
+    they were stored without the name of their PodGroup, and these are called for such pods; and with `resized`: its
+    PodGroup was stored with another number of pods, and these are called for such PodGroups. `alteration`: what else
     admission changed of pods that were not bound.
     """
 
@@ -40,6 +41,7 @@ class GangEvidence:
     failure: str = ""
     rescheduling: Rescheduling | None = None
     ungrouped: tuple[Ref, ...] | None = None
+    resized: tuple[Ref, ...] | None = None
     alteration: Alteration | None = None
     gang: GangScheduler = VOLCANO
     scheduler: Ref = SCHEDULER

@@ -14,7 +14,7 @@ from kubeflow_volcano.cluster.admission.alterations import alteration, intercept
 from kubeflow_volcano.cluster.admission.rescheduling import rescheduling
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.metadata import RUN_LABEL
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.cluster.watch.observer import Observer, Subject
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.experiment.pods import lowest_priority, probe_pod
@@ -33,6 +33,8 @@ from kubeflow_volcano.validators.subjects.gang import scheduler_configuration
 STUCK = "p2"
 """How the name of the one that fits nowhere ends, in H2, H4 and H5."""
 
+_WHOLE = 3
+"""Pods of the gang of H1."""
 _SUITE_SECONDS = 180.0
 _AFTERMATH = 1.0  # a violation is followed for this long, to tell how far it goes
 # Volcano takes members by creation time, in whole seconds and then by UID, and stops at the first that fits nowhere
@@ -88,10 +90,20 @@ def _experiment(session: Session, evidence: GangEvidence, progress: Progress) ->
                 evidence.rescheduling = rescheduling(session.cluster, _member(session, evidence))
             elif any(not item.group for item in members):
                 evidence.ungrouped = interceptors(session.cluster, _member(session, evidence))
+            elif any(item.minimum != _WHOLE for item in evidence.steps["H1"].groups):
+                evidence.resized = interceptors(session.cluster, _group(evidence), "podgroups")
             elif not evidence.steps["H1"].bound:
                 evidence.alteration = alteration(session.cluster, _member(session, evidence))
-            if evidence.rescheduling or evidence.ungrouped is not None or not evidence.steps["H1"].bound:
+            if evidence.rescheduling or evidence.ungrouped is not None or evidence.resized is not None:
                 return
+            if not evidence.steps["H1"].bound:
+                return
+
+
+def _group(evidence: GangEvidence) -> Object:
+    """A PodGroup as that of H1 is."""
+    spec = evidence.gang.group_spec(_WHOLE)
+    return new_object(*evidence.gang.podgroup, "kfv-asked", evidence.namespace, spec=spec)
 
 
 def _member(session: Session, evidence: GangEvidence) -> Object:
@@ -117,9 +129,9 @@ def _undisturbed(play: Play, stage: Stage, evidence: GangEvidence, progress: Pro
 def _fit(stage: Stage, evidence: GangEvidence, progress: Progress, prefix: str) -> tuple[str, ...]:
     """H1: a gang of three that fits is bound whole."""
     progress("H1 fit: three pods as one gang")
-    names = tuple(f"{prefix}h1-p{index}" for index in range(3))
+    names = tuple(f"{prefix}h1-p{index}" for index in range(_WHOLE))
     stage.begin()
-    stage.group(f"{prefix}h1", 3)
+    stage.group(f"{prefix}h1", _WHOLE)
     for name in names:
         stage.pod(name, f"{prefix}h1")
     record = stage.recorder

@@ -27,8 +27,12 @@ _VOLCANO = {"vc-scheduler": "volcano", "vc-controller-manager": "vc-controller-m
 """Name of the Lease by program, which elects a leader unless its arguments say otherwise."""
 _OPERATOR, _OPERATORS_LEASE = "training-operator", "1ca428e5.training-operator.kubeflow.org"
 """cmd/training-operator.v1/main.go, v1.5.0 to v1.9: only with --leader-elect, in the namespace of the operator."""
+_BY_CONFIGURATION = {"trainer-controller-manager": "trainer.kubeflow.org", "jobset": "6d4f6a47.jobset.x-k8s.io"}
+"""Likewise by the configuration files of Trainer (v2.1.0, v2.2.0) and JobSet (v0.10.1, v0.11.0), where they are."""
 _SILENT_SECONDS = 20.0
 """Leaders renew every 2 to 5 s: one that has not for so long is no longer at work."""
+_HOMES = ("kubeflow", "kubeflow-system")
+"""Namespaces of the operators in the releases."""
 _LABEL = 63
 """Longest host name of a pod."""
 
@@ -71,6 +75,8 @@ def lease_of(deployment: Object) -> Ref | None:
         if image and image.name.startswith(_OPERATOR) and elects in {"true", "t", "1"}:
             name = flags.get("--leader-election-id") or _OPERATORS_LEASE
             return Ref(_API, _KIND, deployment["metadata"]["namespace"], name)
+        if image and image.name in _BY_CONFIGURATION:
+            return Ref(_API, _KIND, deployment["metadata"]["namespace"], _BY_CONFIGURATION[image.name])
     return None
 
 
@@ -89,10 +95,10 @@ LEASES = Fact[Mapping[Ref, Object]](
     lambda cluster, facts: leases_of(cluster, facts.all(DEPLOYMENTS)),
     {},
     reads=(DEPLOYMENTS, PODS),
-    needs=tuple(Rule("get", "coordination.k8s.io", "leases", place) for place in (VOLCANO_HOME, "kubeflow")),
+    needs=tuple(Rule("get", "coordination.k8s.io", "leases", place) for place in (VOLCANO_HOME, *_HOMES)),
     enriches=True,
 )
-"""The Lease of each Deployment of Volcano and of the training operator that elects a leader."""
+"""The Lease of each Deployment of Volcano, the training operator, Trainer and JobSet that elects a leader."""
 
 
 def abandoned(facts: Facts, deployment: Ref) -> Abandoned | None:

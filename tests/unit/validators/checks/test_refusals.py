@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kubeflow_volcano.cluster.namespaces import CONTROLLER
 from kubeflow_volcano.experiment.session import EVERYWHERE
 from kubeflow_volcano.validators.checks.refusals import refusal
 from kubeflow_volcano.validators.core.outcome import Status
@@ -36,3 +37,15 @@ def test_what_concerns_the_probe_alone_is_no_failure() -> None:
     outcome = refusal(BY_POLICY)
     assert (outcome.status, outcome.reason) == (Status.ERROR, "ProbeRefused")
     assert "exempt the probe" in outcome.todo
+
+
+def test_a_namespace_that_nobody_prepares_follows_from_the_controller_manager() -> None:
+    outcome = refusal("namespace x has no default ServiceAccount after 24 s; kube-controller-manager makes it.")
+    assert (outcome.status, outcome.because) == (Status.ERROR, (frozenset({CONTROLLER}),))
+    assert "start kube-controller-manager" in outcome.todo
+
+
+def test_a_server_that_does_not_answer_refuses_nothing() -> None:
+    outcome = refusal("Pod x cannot be deleted: no answer from https://192.0.2.1:6443 (Read timed out.)")
+    assert (outcome.status, outcome.reason) == (Status.ERROR, "ProbeInterrupted")
+    assert "policy" not in outcome.todo

@@ -11,6 +11,7 @@ import pytest
 from kubeflow_volcano.catalog.gangs import KUBERNETES
 from kubeflow_volcano.cluster.admission.alterations import Alteration
 from kubeflow_volcano.cluster.admission.rescheduling import Rescheduling
+from kubeflow_volcano.cluster.namespaces import CONTROLLER
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.record import Group, Member, Moment
 from kubeflow_volcano.experiment.remains import Cleanup, Tracked
@@ -140,6 +141,37 @@ def test_what_takes_the_name_of_the_group_from_pods_is_the_cause_and_named(hooks
     outcome = gang.gang_fits(found)
     assert (outcome.status, outcome.reason, outcome.objects) == (Status.FAIL, "NotInGroup", refs[:1])
     assert KUBERNETES.mark_text in outcome.message
+    assert gang.all_or_nothing(found).because == ("H1",)
+
+
+def unbound(text: str) -> Outcome:
+    """H1 where the scheduler says of a member why the API server did not bind it."""
+    first, *others = fit(bound=0, judged=True).members
+    seen = replace(fit(bound=0), members=(replace(first, message=f"failed to bind to node n1: {text}"), *others))
+    return gang.gang_fits(facts(evidences={GANG: GangEvidence(steps={"H1": seen})}))
+
+
+def test_a_policy_that_denies_bindings_is_the_cause_and_named() -> None:
+    outcome = unbound(
+        "pods \"h1-p0\" is forbidden: ValidatingAdmissionPolicy 'ours' with binding 'b' denied request: no"
+    )
+    assert (outcome.status, outcome.reason) == (Status.FAIL, "BindingRefused")
+    assert [str(item) for item in outcome.objects] == ["ValidatingAdmissionPolicy ours"]
+    assert not outcome.changes
+
+
+def test_a_webhook_that_does_not_answer_bindings_is_their_cause() -> None:
+    outcome = unbound('Internal error occurred: failed calling webhook "b.example.com": refused')
+    assert outcome.because == (frozenset({webhook_ref("b.example.com")}),)
+
+
+def test_what_changes_the_number_of_a_group_is_the_cause_and_named() -> None:
+    small = replace(fit(), groups=(group("h1", 1, "Running"),))
+    found = facts(evidences={GANG: GangEvidence(steps={"H1": small}, resized=(HOOK._replace(name="policy"),))})
+    outcome = gang.gang_fits(found)
+    assert (outcome.status, outcome.reason) == (Status.FAIL, "MinimumChanged")
+    assert [item.name for item in outcome.objects] == ["policy"]
+    assert "minMember 1" in outcome.message
     assert gang.all_or_nothing(found).because == ("H1",)
 
 
@@ -471,6 +503,12 @@ def test_what_is_left_is_told_with_what_holds_it() -> None:
     outcome = cleaned(tracked("kfv-smoke-0a1b2c3d", "is being deleted, finalizers: example.com/hold"))
     assert (outcome.status, outcome.reason) == (Status.FAIL, "LeftBehind")
     assert "example.com/hold" in outcome.message
+
+
+def test_a_namespace_that_its_controller_has_not_looked_at_follows_from_that_one() -> None:
+    outcome = cleaned(tracked("kfv-smoke-0a1b2c3d", "is being deleted, finalizers: kubernetes"))
+    assert (outcome.status, outcome.because) == (Status.FAIL, (frozenset({CONTROLLER}),))
+    assert "kube-controller-manager" in outcome.todo
 
 
 def test_no_probe_objects_are_a_skip_and_no_pass() -> None:

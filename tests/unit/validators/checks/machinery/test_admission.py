@@ -27,7 +27,7 @@ from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.core.timing import Timing
 from kubeflow_volcano.validators.reading.dry_runs import answer_of
 from kubeflow_volcano.validators.subjects.simulation import SIMULATED_WEBHOOKS, SimulatedWebhook
-from tests.samples.facts import crd, facts, obj, ref
+from tests.samples.facts import crd, facts, obj, pod, ref
 
 VALIDATING = "ValidatingWebhookConfiguration"
 OWNER = ref(VALIDATING, "jobs")
@@ -223,6 +223,31 @@ def test_one_that_is_silent_is_named_and_not_those_that_are_called_with_it(api: 
     own, of_others = Server(api).ask(found, late, api.reply(body={}))
     assert (own.silence, "Service x/slow" in own.unasked) == ("", True)
     assert (of_others.name, "failurePolicy Ignore" in of_others.silence) == ("slow.example.com", True)
+
+
+def astray() -> Facts:
+    """A webhook whose Service has a pod, and an address of somebody else beside it."""
+    labels, at = {"app": "admission"}, {"namespace": "volcano-system"}
+    backend = obj("Service", "volcano-system/admission", spec={"ports": [{"port": 443}], "selector": labels})
+    served = pod("volcano-system/admission-x", metadata={"labels": labels})
+    served["status"]["podIP"] = "10.0.0.1"
+    other = obj(
+        "EndpointSlice",
+        "volcano-system/migration",
+        metadata={"labels": {"kubernetes.io/service-name": "admission"}, **at},
+        addressType="IPv4",
+        endpoints=[{"addresses": ["10.9.9.9"]}],
+    )
+    return known(entry(), more=(backend, served, other))
+
+
+def test_silence_of_a_backend_with_an_address_of_others_is_told_with_its_slice() -> None:
+    outcome = webhooks_answer(replace(astray(), found={WEBHOOK_ANSWERS: (replace(HEARD, silence="i/o timeout"),)}))
+    assert (outcome.status, outcome.changes) == (
+        Status.FAIL,
+        ("kubectl -n volcano-system delete endpointslice migration",),
+    )
+    assert "10.9.9.9" in outcome.todo
 
 
 def test_without_the_right_nothing_is_sent(api: Any) -> None:

@@ -10,12 +10,19 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.validators.checks.reach.api_server import OWN_ACCESS, READY_ANSWERS, api_server, own_permissions
+from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.validators.checks.reach.api_server import (
+    CONTROLLERS,
+    OWN_ACCESS,
+    READY_ANSWERS,
+    api_server,
+    own_permissions,
+)
 from kubeflow_volcano.validators.checks.reach.clock import CLOCKS, Clocks, clock_skew, clocks, drift, narrowed
 from kubeflow_volcano.validators.core.facts import Facts, Unread
-from kubeflow_volcano.validators.core.outcome import CannotJudgeError, Status
+from kubeflow_volcano.validators.core.outcome import CannotJudgeError, Outcome, Status
 from kubeflow_volcano.validators.core.rights import Rule
-from tests.samples.facts import facts, node, obj, ref
+from tests.samples.facts import facts, instant, node, obj, pod, ref
 
 OK = ("ok", "ok", "ok")
 
@@ -51,6 +58,28 @@ def test_readyz_is_asked_again_where_the_server_is_busy_and_believed_where_it_is
 def test_readyz_that_may_not_be_asked_cannot_be_judged() -> None:
     with pytest.raises(CannotJudgeError, match="no"):
         api_server(facts(known={READY_ANSWERS: Unread("Forbidden", "no", "ask")}))
+
+
+def stopped(*pods: Object, **more: Any) -> Outcome:
+    return api_server(facts(*pods, known={READY_ANSWERS: OK, CONTROLLERS: instant(300)}, **more))
+
+
+def test_a_controller_manager_that_renews_no_lease_and_makes_no_pod_fails() -> None:
+    outcome = stopped(pod("ns/old", owner="a"), young("Pod", "ns/by-hand"))
+    assert (outcome.status, outcome.reason) == (Status.FAIL, "NoControllers")
+    assert [str(item) for item in outcome.objects] == ["Lease kube-system/kube-controller-manager"]
+    assert "H1" in outcome.refuted_by
+    assert stopped(probe_namespace="mine").refuted_by == ()  # which needs nobody to prepare it
+
+
+def test_a_controller_manager_that_makes_pods_acts_whatever_its_lease_says() -> None:
+    assert stopped(young("ReplicaSet", "ns/new")).status is Status.PASS
+
+
+def young(maker: str, name: str) -> Object:
+    made = pod(name, owner=f"{maker}/a")
+    made["metadata"]["creationTimestamp"] = instant(100)
+    return made
 
 
 PODS = Rule("list", "", "pods")

@@ -29,7 +29,8 @@ def endpoints(name: str = "kubeflow/a", *ports: Any, ready: bool | None = True) 
         "EndpointSlice",
         f"{where}/{own}-x",
         metadata={"labels": {"kubernetes.io/service-name": own}},
-        endpoints=[{"conditions": {} if ready is None else {"ready": ready}}],
+        addressType="IPv4",
+        endpoints=[{"addresses": ["10.0.0.1"], "conditions": {} if ready is None else {"ready": ready}}],
         ports=list(ports) or [{"name": "", "port": 8080}],
     )
 
@@ -167,3 +168,46 @@ def test_pods_that_pod_security_refuses_are_one_cause_with_the_label_to_change(
 def test_nothing_advises_to_delete_a_service_of_the_release() -> None:
     lonely = checks.services_backed(facts(service("kubeflow/b", selector={"app": "b"})))
     assert (lonely.status, "delete" in lonely.todo) == (Status.FAIL, False)
+
+
+def by_hand(
+    address: str, *, family: str = "IPv4", ready: bool = True, service: str = "a", space: str = "kubeflow"
+) -> Object:
+    labels = {"kubernetes.io/service-name": service}
+    ends = [{"addresses": [address], "conditions": {"ready": ready}}]
+    return obj("EndpointSlice", f"{space}/by-hand", metadata={"labels": labels}, addressType=family, endpoints=ends)
+
+
+def with_address(name: str, address: str = "10.0.0.1") -> Object:
+    made = ready_pod(name) | {"metadata": {**ready_pod(name)["metadata"], "labels": SELECTOR}}
+    made["status"]["podIP"] = address
+    return made
+
+
+def test_an_address_that_no_pod_of_the_service_has_is_a_warning_about_its_slice() -> None:
+    found = facts(service(), endpoints(), by_hand("10.9.9.9"), with_address("kubeflow/a-5d9-x"))
+    outcome = checks.services_backed(found)
+    assert (outcome.status, outcome.reason, outcome.because) == (Status.WARN, "StrayEndpoint", ("B4",))
+    assert [str(item) for item in outcome.objects] == ["EndpointSlice kubeflow/by-hand"]
+    assert "10.9.9.9" in outcome.message
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        by_hand("10.0.0.1"),  # the pod's own address once more
+        by_hand("10.9.9.9", ready=False),
+        by_hand("fd00::9", family="IPv6"),  # its pods show one address each
+        by_hand("10.9.9.9", service="database"),
+    ],
+)
+def test_slices_of_others_are_in_order_where_they_lead_nobody_astray(more: Object) -> None:
+    database = service("kubeflow/database", selector={})
+    found = facts(service(), endpoints(), database, more, with_address("kubeflow/a-5d9-x"))
+    assert checks.services_backed(found).status is Status.PASS
+
+
+def test_slices_of_a_mesh_for_services_of_others_are_in_order() -> None:
+    remote = by_hand("10.9.9.9", space="mine")
+    found = facts(service("mine/a"), endpoints("mine/a"), remote, with_address("mine/a-5d9-x"))
+    assert checks.services_backed(found).status is Status.PASS

@@ -404,3 +404,28 @@ def recognised(text: str) -> Symptom:
     found = recognise(text, "exit")
     assert found
     return found
+
+
+def leaving(ago: float, *finalizers: str) -> Object:
+    meta = {"deletionTimestamp": instant(ago), "finalizers": list(finalizers)}
+    return pod("kubeflow/a-5d9-old", owner="a", metadata=meta)
+
+
+@pytest.mark.parametrize(
+    ("old", "reason"),
+    [
+        (leaving(900, "corp.example/audit"), "HeldByFinalizer"),
+        (leaving(900), "NotEnded"),
+    ],
+)
+def test_a_pod_that_does_not_go_is_a_warning_and_says_what_holds_it(old: Object, reason: str) -> None:
+    outcome = checks.pods_ready(facts(deployment("kubeflow/a"), pod("kubeflow/a-5d9-x", owner="a"), old))
+    assert (outcome.status, outcome.reason) == (Status.WARN, reason)
+    assert [item.name for item in outcome.objects] == ["a-5d9-old"]
+    assert ("corp.example/audit" in outcome.todo) == bool(old["metadata"]["finalizers"])
+
+
+@pytest.mark.parametrize("old", [leaving(20, "corp.example/audit"), leaving(-3600)])
+def test_a_pod_may_take_its_time_to_end(old: Object) -> None:
+    known = facts(deployment("kubeflow/a"), pod("kubeflow/a-5d9-x", owner="a"), old)
+    assert checks.pods_ready(known).status is Status.PASS

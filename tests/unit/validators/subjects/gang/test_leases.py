@@ -44,6 +44,7 @@ def lease(holder: str, *, age: float = 60.0, seconds: int = 86400) -> Object:
             program("kubeflow/training-operator", "kubeflow/training-operator:v1-8f", "--leader-elect"),
             "kubeflow/1ca428e5.training-operator.kubeflow.org",
         ),
+        (program("a/b", "kubeflow/trainer/trainer-controller-manager:v2.2.0"), "a/trainer.kubeflow.org"),
         (program("a/b", "nginx"), ""),
     ],
 )
