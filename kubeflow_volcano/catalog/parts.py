@@ -150,6 +150,25 @@ def _by_kind(text: str) -> Iterator[Part]:
             yield from _answering(_at_work(owner), _ANSWERS[2:])
 
 
+def groups_of(kind: str) -> Mapping[str, tuple[str, ...]]:
+    """The groups of which a release or Volcano has the kind, each with its versions."""
+    names = _plurals(kind.lower())
+    found: dict[str, tuple[str, ...]] = {}
+    for component in _components():
+        for name, versions in component.crds.items():
+            plural, _, group = name.partition(".")
+            if plural in names:
+                found.setdefault(group, tuple(versions))
+    return found
+
+
+@cached
+def known_groups() -> frozenset[str]:
+    """The groups of all kinds of Kubeflow and Volcano."""
+    groups = {name.partition(".")[2] for component in _components() for name in component.crds}
+    return frozenset(group for group in groups if group.endswith(("volcano.sh", "kubeflow.org")))
+
+
 def _plurals(kind: str) -> tuple[str, ...]:
     return f"{kind}s", f"{kind}es", f"{kind[:-1]}ies"
 

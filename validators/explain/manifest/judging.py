@@ -26,9 +26,11 @@ from kubeflow_volcano.validators.explain.manifest.templates import asks_for_gang
 RULES: tuple[Rule, ...] = (
     # Does the API server take it?
     references.served,
+    references.other_group,
     references.namespace,
     references.runtime,
     fields.scheduler_name,
+    fields.policy,
     fields.unknown,
     references.service_names,
     admission.object_refused,

@@ -15,6 +15,16 @@ from kubeflow_volcano.validators.explain.manifest.templates import Path, shown
 from kubeflow_volcano.validators.explain.model import VOLCANO
 
 _SCHEDULER = "schedulerName"
+_POLICY = frozenset(
+    {
+        "activeDeadlineSeconds",
+        "backoffLimit",
+        "cleanPodPolicy",
+        "schedulingPolicy",
+        "suspend",
+        "ttlSecondsAfterFinished",
+    }
+)
 _OWN = frozenset({("batch.volcano.sh", "Job"), ("", "Pod")})
 """Kinds whose spec has a schedulerName itself."""
 
@@ -95,13 +105,41 @@ def _named(value: Any, path: Path, pods: set[Path]) -> Iterator[Path]:
             yield from _named(item, (*path, index), pods)
 
 
+def policy(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
+    """Fields of the policy of a Kubeflow job in its spec, where kinds had them before 1.4 of the operator.
+
+    Rule: the types of pkg/apis/kubeflow.org/v1 of training-operator, v1.5.0 to v1.9.2 (RunPolicy).
+    """
+    if places := misplaced_policy(manifest):
+        names = few([shown(path) for path in places])
+        there = manifest.obj["spec"].get("runPolicy") or {}
+        moved = [Edit(("spec", "runPolicy", str(path[-1])), _value(path, manifest)) for path in places]
+        yield flaw(
+            "PolicyMisplaced",
+            f"{names}: a {manifest.kind} has this below spec.runPolicy. Strict clients refuse the manifest, others "
+            "drop the field in silence.",
+            needed="the field below spec.runPolicy.",
+            todo="move it into spec.runPolicy.",
+            edits=[] if any(path[-1] in there for path in places) else [*moved, *map(Edit, places)],
+        )
+
+
+def misplaced_policy(manifest: Manifest) -> list[Path]:
+    """Paths of each field of the policy beside it; an MPIJob of v1 has cleanPodPolicy in both places."""
+    spec = manifest.obj.get("spec")
+    if manifest.ref.api_version != "kubeflow.org/v1" or not manifest.kind.endswith("Job") or not isinstance(spec, dict):
+        return []
+    own = {"cleanPodPolicy"} if manifest.kind == "MPIJob" else set()
+    return [("spec", name) for name in spec if name in _POLICY - own]
+
+
 def unknown(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
     """Fields that the API server's schema of the kind does not have.
 
     Rule: apiserver/pkg/endpoints/handlers, as above, and the schemas that the API server publishes from 1.24 on.
     """
     schemas = facts.read(SCHEMAS).get(manifest.ref.api_version) or {}
-    known = set(misplaced(manifest))
+    known = {*misplaced(manifest), *misplaced_policy(manifest)}
     unlisted = [item for item in unknown_fields(manifest.obj, schemas) if item.path not in known]
     if unlisted:
         lines = [f"{shown(item.path)}.{item.hint}" for item in unlisted]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from kubeflow_volcano.catalog.parts import groups_of, known_groups
 from kubeflow_volcano.cluster.objects import Object, group_of, mappings_in
 from kubeflow_volcano.cluster.volcano import QUEUE_NAME
 from kubeflow_volcano.text import did_you_mean, few
@@ -48,6 +49,26 @@ def served(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
         if others
         else "install what brings the kind, or correct apiVersion and kind.",
     )
+
+
+def other_group(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
+    """A kind of Kubeflow or Volcano in a group of theirs that has it in no release, and that another one has.
+
+    Rule: the CustomResourceDefinitions of the catalog's releases; with a cluster, discovery tells it.
+    """
+    ref = manifest.ref
+    if not isinstance(facts.found.get(SERVED), Unread) or _brought(ref.api_version, ref.kind, facts):
+        return
+    groups = groups_of(ref.kind)
+    if ref.group in known_groups() and ref.group not in groups and len(groups) == 1:
+        ((group, versions),) = groups.items()
+        yield flaw(
+            "KindNotServed",
+            f"no release has {ref.kind} in {ref.group}: it is of group {group}.",
+            needed=f"apiVersion {group}/{versions[-1]}.",
+            todo=f"change apiVersion to {group}/{versions[-1]}, whose fields may differ.",
+            edits=(),
+        )
 
 
 def _brought(api_version: str, kind: str, facts: Facts) -> bool:
