@@ -91,6 +91,17 @@ def containers(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
     for template in manifest.templates:
         has = {str(item.get("name")) for item in _entries(template)}
         used: set[str] = set()
+        for item in _entries(template):
+            if not {"resourceClaimName", "resourceClaimTemplateName"} & item.keys():
+                below = " It is below source, where Kubernetes had it until 1.30." if item.get("source") else ""
+                yield flaw(
+                    "DeviceEntryEmpty",
+                    f"resourceClaims entry {item.get('name')} names neither a claim nor a template.{below} The API "
+                    "server refuses such a pod.",
+                    needed="one of resourceClaimName and resourceClaimTemplateName in the entry itself.",
+                    todo="move it out of source." if below else "name the claim or the template.",
+                    words=["resourceClaimTemplateName"],
+                )
         for path, container in template.containers:
             names = [str(item.get("name")) for item in listed(container.get("resources"), "claims")]
             used.update(names)

@@ -88,6 +88,16 @@ def trials(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
             "remove it.",
             "must be omitted",
         )
+    for pod in templates_of(trial) if {"apiVersion", "kind"} <= trial.keys() else ():
+        for field in ("annotations", "labels"):
+            wrong = [name for name, value in mapping(pod.marked(field)).items() if not isinstance(value, str)]
+            if wrong:
+                yield _refused(
+                    f"in trialSpec, {field} {few(wrong)} are no texts (true and false are not).",
+                    "texts, in quotes.",
+                    f'write the value in quotes: {wrong[0]}: "{str(pod.marked(field)[wrong[0]]).lower()}".',
+                    "unable to convert",
+                )
     primary = template.get("primaryContainerName")
     collector = mapping(mapping(spec.get("metricsCollectorSpec")).get("collector")).get("kind")
     if not primary or collector in {"None", "Push"} or not {"apiVersion", "kind"} <= trial.keys():

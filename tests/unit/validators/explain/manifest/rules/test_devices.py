@@ -164,3 +164,9 @@ def test_requests_in_the_shape_of_another_version() -> None:
     assert "DeviceRequestShape" not in reasons(made(old, "ResourceClaim", "c", spec=flat), offline=True)
     assert "DeviceRequestShape" in reasons(claim(version=old), offline=True)
     assert "DeviceRequestShape" not in reasons(claim(), offline=True)
+
+
+def test_an_entry_that_names_no_claim() -> None:
+    old = [{"name": "gpu", "source": {"resourceClaimTemplateName": "one-gpu"}}]
+    assert "DeviceEntryEmpty" in reasons(job(old), offline=True)
+    assert "DeviceEntryEmpty" not in reasons(job(BY_TEMPLATE), offline=True)

@@ -99,3 +99,13 @@ def test_where_the_kind_has_a_field_of_that_name_is_said() -> None:
     (found,) = findings(tfjob(queue="default"), schemas=SCHEMAS)
     assert found.reason == "UnknownField"
     assert "It is in spec.runPolicy.schedulingPolicy.queue." in found.problem.found
+
+
+def test_fields_of_the_policy_beside_it_are_moved() -> None:
+    job = tfjob()
+    job["spec"]["cleanPodPolicy"] = "All"
+    (found,) = findings(job, schemas=SCHEMAS)
+    assert found.reason == "PolicyMisplaced"
+    assert [item.path for item in found.edits] == [("spec", "runPolicy", "cleanPodPolicy"), ("spec", "cleanPodPolicy")]
+    mpi = made("kubeflow.org/v1", "MPIJob", "m", spec={"cleanPodPolicy": "All", "mpiReplicaSpecs": {}})
+    assert "PolicyMisplaced" not in reasons(mpi, offline=True)

@@ -107,3 +107,10 @@ def test_a_runtime_of_the_namespace_is_named_with_its_kind() -> None:
     assert reasons(job, elsewhere, offline=True) == []
     right = made(group, "TrainJob", "j", spec={"runtimeRef": {"name": "ours", "kind": "TrainingRuntime"}})
     assert reasons(right, runtime, offline=True) == []
+
+
+def test_a_kind_in_another_group_of_the_same_project_is_found_without_a_cluster() -> None:
+    assert reasons(made("batch.volcano.sh/v1alpha1", "JobTemplate", "t"), offline=True) == ["KindNotServed"]
+    assert "KindNotServed" not in reasons(made("flow.volcano.sh/v1alpha1", "JobTemplate", "t"), offline=True)
+    assert "KindNotServed" not in reasons(made("batch.volcano.sh/v1alpha1", "Whatever", "t"), offline=True)
+    assert "KindNotServed" not in reasons(made("example.org/v1", "JobTemplate", "t"), offline=True)
