@@ -62,7 +62,7 @@ def versions(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
 def requests(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
     """Requests of a claim in the shape of another version of the API.
 
-    Rules: the types of k8s.io/api/resource v1beta1, v1beta2 and v1, Kubernetes v1.32 to v1.37.
+    Rules: types.go of k8s.io/api/resource v1beta1, v1beta2 and v1, Kubernetes v1.32 to v1.37.
     """
     if manifest.ref.group != GROUP or manifest.ref.api_version not in VERSIONS:
         return

@@ -22,7 +22,10 @@ _OF_TRIAL = re.compile(r"\$\{trialSpec\.")
 
 
 def parameters(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
-    """Parameters of trials that the experiment does not have, that nothing uses, or that are used and not declared."""
+    """Parameters of trials that the experiment does not have, that nothing uses, or that are used and not declared.
+
+    Rules: those of Katib above.
+    """
     spec = _experiment(manifest)
     template = mapping(spec.get("trialTemplate"))
     declared = [item for item in listed(template, "trialParameters") if item.get("name") and item.get("reference")]
@@ -59,7 +62,10 @@ def parameters(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
 
 
 def counts(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
-    """More trials at once, or more that may fail, than there are."""
+    """More trials at once, or more that may fail, than there are.
+
+    Rules: those of Katib above.
+    """
     spec = _experiment(manifest)
     most = spec.get("maxTrialCount")
     for field in ("parallelTrialCount", "maxFailedTrialCount"):
@@ -74,7 +80,10 @@ def counts(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
 
 
 def trials(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
-    """Names that Katib gives itself, and a container that trials do not have."""
+    """Names that Katib gives itself, and a container that trials do not have.
+
+    Rules: those of Katib above.
+    """
     spec = _experiment(manifest)
     template = mapping(spec.get("trialTemplate"))
     trial = template.get("trialSpec")

@@ -54,7 +54,7 @@ def served(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
 def other_group(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
     """A kind of Kubeflow or Volcano in a group of theirs that has it in no release, and that another one has.
 
-    Rule: the CustomResourceDefinitions of the catalog's releases; with a cluster, discovery tells it.
+    Rule: none of its own: the CustomResourceDefinitions of the catalog's releases; with a cluster, discovery tells it.
     """
     ref = manifest.ref
     if not isinstance(facts.found.get(SERVED), Unread) or _brought(ref.api_version, ref.kind, facts):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kubeflow_volcano.validators.explain.manifest.model import Flaw
 from tests.samples.manifests import findings, made, reasons, tfjob, vcjob
 
 POD = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}
@@ -106,6 +107,7 @@ def test_fields_of_the_policy_beside_it_are_moved() -> None:
     job["spec"]["cleanPodPolicy"] = "All"
     (found,) = findings(job, schemas=SCHEMAS)
     assert found.reason == "PolicyMisplaced"
+    assert isinstance(found, Flaw)
     assert [item.path for item in found.edits] == [("spec", "runPolicy", "cleanPodPolicy"), ("spec", "cleanPodPolicy")]
     mpi = made("kubeflow.org/v1", "MPIJob", "m", spec={"cleanPodPolicy": "All", "mpiReplicaSpecs": {}})
     assert "PolicyMisplaced" not in reasons(mpi, offline=True)
