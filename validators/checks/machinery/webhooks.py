@@ -141,6 +141,19 @@ class _Call:
     """What it is that the Service is missing."""
 
 
+_TODO = "delete it if its component is no longer installed, else install the component again."
+_TODO_CONVERSION = (
+    "install the component again; or, if it is no longer installed, set spec.conversion.strategy of the CRD to None. "
+    "Do not delete the CRD: its objects would go with it."
+)
+
+
+def _unconverted(crd: Ref) -> str:
+    """The command that takes the conversion from a CRD of one version."""
+    patch = '{"spec":{"conversion":{"strategy":"None","webhook":null}}}'
+    return f"kubectl patch crd {crd.name} --type merge -p '{patch}'"
+
+
 @check(
     "B6",
     "no-orphan-webhooks",
@@ -152,7 +165,8 @@ def no_orphan_webhooks(facts: Facts) -> Outcome:
 
     An orphaned webhook of a former installation rejects every request that it intercepts. Delete the webhook
     configuration or the conversion of the CRD, or install its component again. It is a warning if the webhook is of
-    others and rejects nothing (failurePolicy Ignore), or only objects with a label of its own (objectSelector).
+    others and rejects nothing (failurePolicy Ignore), or only objects with a label of its own (objectSelector), and if
+    the CRD has one version alone, which the API server never converts.
     """
     calls = [*_calls(facts)]
     absent: dict[_Call, str] = {}
@@ -167,9 +181,10 @@ def no_orphan_webhooks(facts: Facts) -> Outcome:
             call.owner,
             "NoService",
             f"{call.owner}: {call.words} calls {call.service}, {why}.",
-            "delete it if its component is no longer installed, else install the component again.",
+            _TODO if call.name else _TODO_CONVERSION,
             (frozenset({call.service}),),
             breaks=(webhook_ref(call.name),) if call.name else (),
+            changes=() if call.name or call.status is Status.FAIL else (_unconverted(call.owner),),
         )
         for call, why in absent.items()
     ]
@@ -191,7 +206,10 @@ def _calls(facts: Facts) -> Iterator[_Call]:
     for crd in facts.all(CRDS):
         webhook = (crd["spec"].get("conversion") or {}).get("webhook") or {}
         if service := webhook.get("clientConfig", {}).get("service"):
-            yield _Call(Ref.of(crd), "its conversion", Ref("v1", "Service", service["namespace"], service["name"]))
+            # What has the wanted version is not converted (apiextensions-apiserver, pkg/apiserver/conversion).
+            status = Status.FAIL if len(crd["spec"]["versions"]) > 1 else Status.WARN
+            backend = Ref("v1", "Service", service["namespace"], service["name"])
+            yield _Call(Ref.of(crd), "its conversion", backend, status=status)
 
 
 def _rejects_unlabelled(hook: Webhook) -> bool:

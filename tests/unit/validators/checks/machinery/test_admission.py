@@ -298,8 +298,8 @@ def test_one_that_leaves_only_kube_system_alone_stops_the_pods_of_others() -> No
         assert word in outcome.message
 
 
-def conversion(namespace: str) -> Object:
-    found = crd("things.example.com")
+def conversion(namespace: str, *versions: str) -> Object:
+    found = crd("things.example.com", versions=versions or ("v1", "v2"))
     client = {"service": {"namespace": namespace, "name": "admission"}}
     found["spec"]["conversion"] = {"strategy": "Webhook", "webhook": {"clientConfig": client}}
     return found
@@ -340,7 +340,15 @@ def test_an_orphan_of_others_that_holds_nobody_up_is_a_warning(more: dict[str, A
     assert no_orphan_webhooks(known(entry(clientConfig=call, **more))).status is Status.FAIL
 
 
+def test_a_conversion_of_one_version_is_never_called_and_a_warning() -> None:
+    outcome = no_orphan_webhooks(known(more=(conversion("volcano-system", "v1"),)))
+    assert (outcome.status, outcome.reason) == (Status.WARN, "NoService")
+    assert outcome.changes[0].startswith("kubectl patch crd things.example.com ")
+
+
 def test_a_conversion_without_service_is_an_orphan_too() -> None:
     outcome = no_orphan_webhooks(known(more=(conversion("volcano-system"),)))
+    assert (outcome.status, outcome.changes) == (Status.FAIL, ())
     assert "CustomResourceDefinition things.example.com: " in outcome.message
+    assert "Do not delete the CRD" in outcome.todo
     assert no_orphan_webhooks(known()).status is Status.SKIP
