@@ -76,6 +76,7 @@ def counts(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
                 f"a {field} of at most maxTrialCount.",
                 f"lower {field}, or raise maxTrialCount.",
                 field,
+                "Katib 0.15 and later ones refuse it.",
             )
 
 
@@ -122,8 +123,8 @@ def trials(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
         )
 
 
-def _refused(found: str, needed: str, todo: str, word: str) -> Flaw:
-    return flaw("ExperimentInvalid", f"{found} Katib's webhook refuses it.", needed=needed, todo=todo, words=[word])
+def _refused(found: str, needed: str, todo: str, word: str, by: str = "Katib's webhook refuses it.") -> Flaw:
+    return flaw("ExperimentInvalid", f"{found} {by}", needed=needed, todo=todo, words=[word])
 
 
 def _near(name: str, known: list[str]) -> str:

@@ -30,9 +30,10 @@ def shares(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
         if above := sorted(key for key, amount in small.items() if key in large and amount > large[key]):
             yield flaw(
                 "QueueAmounts",
-                f"spec.{name} is more than spec.{other} in {few(above)}: Volcano 1.13 and later ones refuse such a "
-                "queue, and those that take it give it no more than its capability.",
+                f"spec.{name} is more than spec.{other} in {few(above)}: some versions of Volcano (1.13.3) refuse such "
+                "a queue, and the others give it no more than its capability.",
                 needed="guarantee ≤ deserved ≤ capability for each resource.",
                 todo=f"lower spec.{name}, or raise spec.{other}.",
+                blocks=False,  # where it is refused, the dry run says so
                 words=[name],
             )
