@@ -51,6 +51,7 @@ _BROKEN = re.compile(r"""["']\s*\n\s*[frFR]?["']""")
 _PYTHON = ("gang_demo", "kubeflow_volcano", "plugins", "validators")
 _PROSE = (
     "README.md",
+    "CHANGELOG.md",
     "CONTRIBUTING.md",
     "SECURITY.md",
     "Makefile",

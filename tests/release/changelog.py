@@ -22,7 +22,10 @@ _KINDS = {
 
 
 class Section(NamedTuple):
-    """What one version changed: entries in Markdown by their heading. The date is empty before the release."""
+    """What one version changed: entries in Markdown by their heading, without those of areas (####).
+
+    The date is empty before the release.
+    """
 
     version: str
     date: str
@@ -58,7 +61,7 @@ def _section(title: str, body: str) -> Section:
     changes: dict[str, list[str]] = {}
     for part in parts:
         kind, _, entries = part.partition("\n")
-        items = [" ".join(item.split()) for item in re.split(r"(?m)^- ", entries)]
+        items = [" ".join(item.split()) for item in re.split(r"(?m)^(?:- |#### .*$)", entries)]
         changes.setdefault(kind.strip(), []).extend(item for item in items if item)
     return Section(version.strip("[]"), date, changes)
 

@@ -17,8 +17,13 @@ About it.
 
 ### Added
 
+#### An area
+
 - One thing
   on two lines, `code` and [a page](docs/a.md).
+
+#### Another area
+
 - Another.
 
 ### Fixed
