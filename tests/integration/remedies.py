@@ -703,6 +703,28 @@ def gone(at: Broken, ref: Ref) -> None:
     vanish(at.cluster, live)
 
 
+@contextlib.contextmanager
+def of_one_version_with_conversion(at: Broken) -> Iterator[None]:
+    """A CRD whose conversion webhook is gone, and is never called as there is one version."""
+    names = {"plural": "widgets", "kind": "Widget", "singular": "widget"}
+    schema = {"openAPIV3Schema": {"type": "object"}}
+    client = {"service": {"namespace": at.where, "name": "gone"}}
+    spec = {
+        "group": "kfv.example.com",
+        "scope": "Namespaced",
+        "names": names,
+        "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        "conversion": {
+            "strategy": "Webhook",
+            "webhook": {"clientConfig": client, "conversionReviewVersions": ["v1"]},
+        },
+    }
+    meta = {"name": "widgets.kfv.example.com"}
+    api = "apiextensions.k8s.io/v1"
+    with made(at.cluster, {"apiVersion": api, "kind": "CustomResourceDefinition", "metadata": meta, "spec": spec}):
+        yield
+
+
 QUICK = (
     Remedy(
         "a certificate that a Job made",
@@ -753,6 +775,13 @@ QUICK = (
 """One judgement prints them all, and one finds all of them done."""
 
 LONG = (
+    Remedy(
+        "a conversion of one version that calls nobody",
+        "validators/checks/machinery/webhooks.py:no_orphan_webhooks:B6",
+        "B6",
+        "NoService",
+        of_one_version_with_conversion,
+    ),
     Remedy(
         "an API of which only its name is left",
         "validators/checks/machinery/served.py:_unavailable:B2",
