@@ -117,7 +117,7 @@ def follow(monkeypatch: pytest.MonkeyPatch) -> Any:
         monkeypatch.setattr(operator, "Observer", Observer)
         monkeypatch.setattr(operator, "wait_gone", lambda *_: ())
         timing = Timing(
-            nudge_seconds=nudge_after, made_seconds=0.2, judged_seconds=0.1, job_hold_seconds=0.02, done_seconds=0.1
+            nudge_seconds=nudge_after, made_seconds=1.0, judged_seconds=0.5, job_hold_seconds=0.02, done_seconds=0.1
         )
         container = {"name": "training-operator", "image": f"kubeflow/training-operator:v{version}"}
         live = deployment("kubeflow/training-operator", containers=[container])
