@@ -71,7 +71,7 @@ def test_one_renewal_that_fails_late_is_repeated_in_time(leases: Any, monkeypatc
     for name, seconds in {
         "_RENEW_SECONDS": 1.0,
         "_TRY_SECONDS": 1.0,
-        "_RENEW_DEADLINE_SECONDS": 2.5,
+        "_RENEW_DEADLINE_SECONDS": 2.9,
         "_RETRY_SECONDS": 0.125,
     }.items():
         monkeypatch.setattr(module, name, seconds)
