@@ -17,6 +17,11 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number} {noun if number == 1 else plural or f'{noun}s'}"
 
 
+def plurals(word: str) -> tuple[str, ...]:
+    """What the plural of a word may be, by the rules of English: `jobs`, `queueses`, `policies`."""
+    return f"{word}s", f"{word}es", f"{word.removesuffix('y')}ies"
+
+
 def table_cell(text: str) -> str:
     """Text on one line, escaped for a Markdown table."""
     return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")

@@ -22,6 +22,7 @@ from kubeflow_volcano.cluster.metadata import FIELD_MANAGER, may_be_overwritten,
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.text import plurals
 
 _PAUSE_SECONDS = 0.5
 _HEAL_SECONDS = 120.0
@@ -230,7 +231,7 @@ class Applier:
 def _words(kind: str) -> frozenset[str]:
     """What messages call a kind: its resource is one of the plurals."""
     one = kind.lower()
-    return frozenset({one, f"{one}s", f"{one}es", f"{one[:-1]}ies"})
+    return frozenset({one, *plurals(one)})
 
 
 def _light(obj: Object | None) -> Object | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from kubeflow_volcano.catalog.data import cached
 from kubeflow_volcano.catalog.model import Component, ObjectName
 from kubeflow_volcano.catalog.read import OWN_FILES, load_component, load_release, releases, versions_of
+from kubeflow_volcano.text import plurals
 
 _MOST = 2
 _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,62})"
@@ -144,7 +145,7 @@ def _by_kind(text: str) -> Iterator[Part]:
     for found in _KIND.finditer(text):
         kind = found["kind"] or found["plural"] or found["unknown"]
         group = found["group"] or found["group_before"] or found["group_of_it"]
-        names = {f"{word}.{group}" for word in (kind.lower(), *_plurals(kind.lower()))}
+        names = {f"{word}.{group}" for word in (kind.lower(), *plurals(kind.lower()))}
         owner = next((component for component in _components() if names & component.crds.keys()), None)
         if owner:
             yield from _answering(_at_work(owner), _ANSWERS[2:])
@@ -152,7 +153,7 @@ def _by_kind(text: str) -> Iterator[Part]:
 
 def groups_of(kind: str) -> Mapping[str, tuple[str, ...]]:
     """The groups of which a release or Volcano has the kind, each with its versions."""
-    names = _plurals(kind.lower())
+    names = plurals(kind.lower())
     found: dict[str, tuple[str, ...]] = {}
     for component in _components():
         for name, versions in component.crds.items():
@@ -167,10 +168,6 @@ def known_groups() -> frozenset[str]:
     """The groups of all kinds of Kubeflow and Volcano."""
     groups = {name.partition(".")[2] for component in _components() for name in component.crds}
     return frozenset(group for group in groups if group.endswith(("volcano.sh", "kubeflow.org")))
-
-
-def _plurals(kind: str) -> tuple[str, ...]:
-    return f"{kind}s", f"{kind}es", f"{kind[:-1]}ies"
 
 
 def _answering(owner: Component, words: tuple[str, ...] = _ANSWERS) -> tuple[Part, ...]:

@@ -136,9 +136,10 @@ def finish() -> None:
 def _copy(source: Path, target: Path) -> None:
     """A copy with the owner, mode, label and times of the source."""
     target = target.resolve()
-    fresh = target.with_name(f".{target.name}.kubeflow-volcano-new")
-    with source.open("rb") as content, os.fdopen(opened(fresh), "wb") as stream:
-        shutil.copyfileobj(content, stream)
+    with source.open("rb") as content:
+        fresh, descriptor = opened(target)
+        with os.fdopen(descriptor, "wb") as stream:
+            shutil.copyfileobj(content, stream)
     like(source, fresh)
     fresh.replace(target)
 

@@ -68,9 +68,9 @@ def put(path: Path, content: bytes, mode: int = 0o644) -> None:
     """Write a file in one step, with the owner, mode and label of the one before; a new one is root's, with `mode`."""
     path = path.resolve()  # a link stays one
     make_directory(path.parent)
-    fresh = path.with_name(f".{path.name}.kubeflow-volcano-new")
+    fresh, descriptor = opened(path)
     try:
-        with os.fdopen(opened(fresh), "wb") as stream:
+        with os.fdopen(descriptor, "wb") as stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
@@ -94,11 +94,15 @@ def make_directory(path: Path) -> None:
             each.chmod(0o755)
 
 
-def opened(fresh: Path) -> int:
-    """A new file that root alone can read from its creation on: an interrupted run may have left one of that name."""
+def opened(path: Path) -> tuple[Path, int]:
+    """A new file to replace that one, which root alone can read from its creation on, and its descriptor.
+
+    An interrupted run may have left one of that name.
+    """
+    fresh = path.with_name(f".{path.name}.kubeflow-volcano-new")
     with contextlib.suppress(FileNotFoundError):
         fresh.unlink()
-    return os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    return fresh, os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
 
 
 def like(source: Path, target: Path) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import base64
 import json
-import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +22,7 @@ import urllib3
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
+from tests.waiting import until
 
 _NAMESPACES, _GANG, _WAITING = 40, 20, 10
 _THREADS = 8
@@ -58,8 +58,7 @@ class Crowd:
         others = (_as_stored(pod, samples) for pod in self.all_pods() if pod["metadata"]["name"] not in there)
         etcd = urllib3.PoolManager(maxsize=_THREADS)
         _each(partial(_store, etcd, store), iter(lambda: list(islice(others, _AT_ONCE)), []))
-        while _pods_served(cluster) < self.pods:
-            time.sleep(1.0)
+        until(lambda: _pods_served(cluster) >= self.pods, 600, every=1)
 
     def all_nodes(self) -> Iterator[Object]:
         """The nodes, all ready and full."""

@@ -16,7 +16,7 @@ from tests.faults.rolling import small_release
 @pytest.fixture
 def through(kubeconfig: Path, cluster: Cluster, tmp_path: Path) -> Iterator[Through]:
     """A proxy in front of the cluster, and the kubeconfig that leads through it."""
-    assert cluster.version  # a cluster that is not there is told as that
+    assert cluster.version  # fails here, and not behind the proxy, if there is no cluster
     with proxied(kubeconfig, tmp_path) as (proxy, _):
         yield proxy, tmp_path / "through-the-proxy.json"
 

@@ -36,7 +36,7 @@ LOCK = Ref("coordination.k8s.io/v1", "Lease", NAMESPACE, "rollout")
 @pytest.fixture
 def through(kubeconfig: Path, cluster: Cluster, tmp_path: Path) -> Iterator[tuple[FaultProxy, Cluster]]:
     """A client behind a proxy, and the proxy."""
-    assert cluster.version  # a cluster that is not there is told as that
+    assert cluster.version  # fails here, and not behind the proxy, if there is no cluster
     with proxied(kubeconfig, tmp_path) as pair:
         yield pair
 

@@ -16,7 +16,7 @@ from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.account.stores import SECRETS
 from kubeflow_volcano.rollout.backup.selection import ROLES, STARTING_PODS, is_contributor, is_person
 from kubeflow_volcano.rollout.state.store import NAMESPACE
-from kubeflow_volcano.text import counted, few
+from kubeflow_volcano.text import counted, few, plurals
 
 _SYSTEM = frozenset({"kube-node-lease", "kube-public", "kube-system"})
 _CONTROLLERS = "metacontroller.k8s.io"
@@ -47,8 +47,8 @@ class Platform:
     def bringing(self, kind: str, group: str) -> list[str]:
         """The components that bring a kind; by its name, because a cluster that does not serve it names no plural."""
         word = kind.lower()
-        plurals = {word, f"{word}s", f"{word}es", f"{word.removesuffix('y')}ies"}
-        return sorted({part for plural in plurals for part in self.crds.get(f"{plural}.{group}", ())})
+        names = {word, *plurals(word)}
+        return sorted({part for name in names for part in self.crds.get(f"{name}.{group}", ())})
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any, Literal
 
 import pytest
@@ -101,7 +100,7 @@ def test_a_list_in_many_slow_pages_has_the_time_that_it_takes(api: Any, monkeypa
     def serve(request: Any) -> Any:
         if "watch" in request.query:
             return api.reply(lines=[], hold=float(request.query["timeoutSeconds"]))
-        time.sleep(0.6)
+        api.stop.wait(0.6)
         number = int(request.query.get("continue", 0))
         meta = {"resourceVersion": "5"} | ({"continue": str(number + 1)} if number < 3 else {})
         return api.reply(body={"metadata": meta, "items": [pod(f"default/p{number}")]})
