@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from typing import Self
+
+_LONGEST = 5
 
 
 class Deadline:
@@ -15,6 +18,11 @@ class Deadline:
         self._parent = parent
         self._started = self._since = time.monotonic()
         self._ended = False
+
+    @classmethod
+    def renewable(cls, seconds: float) -> Self:
+        """`seconds` without progress (`renew`): what is slow gets its time, five times `seconds` in all."""
+        return cls(seconds, cls(seconds * _LONGEST))
 
     def at_most(self, seconds: float) -> Deadline:
         """A deadline in `seconds` that passes with this one at the latest, also if `expire` is called later."""

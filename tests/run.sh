@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Tests, shared out over workers: files that need a cluster find one of their worker's own, which is removed after.
-# Arguments go to pytest; KFV_TEST_WORKERS says how many work side by side.
+# Arguments go to pytest; KFV_TEST_WORKERS says how many work side by side: by default one more than processors, as some
+# tests wait, and each has Kubernetes beside it, whose limits are real.
 # KFV_TEST_TOOLS names the generations of Kubernetes that tests need beside the first: their tools are built before them.
-# On two processors `make test` takes 15 to 20 minutes with four workers, and more on slower machines.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -45,4 +45,4 @@ for generation in ${KFV_TEST_TOOLS:-}; do
 done
 .venv/bin/python -m tests.hosts.lab prepare # so that no test waits for what hosts are made of
 # What is started in the background is deaf to an interrupt, which some tests send to programs that they start.
-env --default-signal=INT .venv/bin/pytest -n "${KFV_TEST_WORKERS:-4}" "$@"
+env --default-signal=INT .venv/bin/pytest -n "${KFV_TEST_WORKERS:-$(($(nproc) + 1))}" "$@"

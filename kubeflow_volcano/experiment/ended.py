@@ -16,7 +16,6 @@ from kubeflow_volcano.experiment.pods import CONTAINER
 from kubeflow_volcano.experiment.session import Session
 
 _TICK = 0.2
-_LONGEST = 5
 """How many times the seconds of a wait it may last, however often there is progress."""
 ALTERED = "ChangedAtAdmission"
 """Reason of a pod that got no node, and that admission changed so that it may fit none."""
@@ -58,7 +57,7 @@ def watch_to_end(session: Session, pod: Object, seconds: float) -> End:
     meta = pod["metadata"]
     subjects = [Subject("v1", "Pod", meta["namespace"], fields=f"metadata.name={meta['name']}"), *_news(pod)]
     latest, found = pod, None
-    deadline = Deadline(seconds * _LONGEST).at_most(seconds)
+    deadline = Deadline.renewable(seconds)
     with Observer(session.cluster, subjects, deadline) as observer:
         for change in observer.changes(_TICK):
             if change and is_progress(change):

@@ -12,6 +12,7 @@ from kubeflow_volcano.catalog.gangs import GANG_SCHEDULERS, GangScheduler, podgr
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, conditions
 from kubeflow_volcano.cluster.watch.observer import Change
+from kubeflow_volcano.deadline import Deadline
 
 _LONGEST_TIMELINE = 200
 _BY_VERSION = {item.api_version: item for item in GANG_SCHEDULERS.values()}
@@ -100,6 +101,14 @@ class Recorder:
     states: list[tuple[str, ...]] = field(default_factory=list)
     """Every set of names that were bound at the same time, in order."""
 
+    def wait_for(self, condition: Callable[[], bool], seconds: float) -> bool:
+        """Follow events until `condition` holds; False after `seconds` without news of a pod.
+
+        Raises as `until` does.
+        """
+        deadline = Deadline.renewable(seconds)
+        return self._follow(condition, deadline, deadline.renew)
+
     def until(self, condition: Callable[[], bool], seconds: float) -> bool:
         """Follow events until `condition` holds; False after `seconds`.
 
@@ -107,9 +116,11 @@ class Recorder:
             ApiError: the API server does not allow reading pods or PodGroups.
             TimeoutError: the stream's own deadline has passed.
         """
-        end = time.monotonic() + seconds
+        return self._follow(condition, Deadline(seconds), lambda: None)
+
+    def _follow(self, condition: Callable[[], bool], deadline: Deadline, news: Callable[[], None]) -> bool:
         while not condition():
-            if time.monotonic() >= end:
+            if deadline.passed:
                 return False
             try:
                 change = next(self.changes)
@@ -117,6 +128,8 @@ class Recorder:
                 raise TimeoutError("the scheduling experiments took longer than their common time limit") from None
             if change is not None:
                 self.take(change)
+                if change.subject.kind == "Pod":
+                    news()
         return True
 
     def look(self) -> None:

@@ -42,7 +42,7 @@ _NO_DRY_RUN = "does not support dry run"  # apiserver, admission/plugin/webhook/
 _CREATE_SECONDS = 30.0
 _UNKNOWN_CONTAINERS = {"pods": "12"}
 """Quota of a namespace to whose pods others add containers: these may have no requests."""
-_DELETE_SECONDS = 10.0
+_DELETE_SECONDS = 30.0
 _PATIENCE_SECONDS = 120.0  # as long as B8 lets a namespace take
 
 

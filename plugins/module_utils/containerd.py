@@ -15,7 +15,6 @@ from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.processe
 
 ENDPOINT = "unix:///run/containerd/containerd.sock"
 CONFIG = "/etc/containerd/config.toml"
-SECONDS = 30
 _CONFIG_FLAGS = ("-c", "--c", "-config", "--config")
 _SHOWN = ("LoadState", "ActiveState", "KillMode", "Delegate", "MainPID")
 _TABLES = {
@@ -43,7 +42,7 @@ class Daemon(NamedTuple):
 def unit() -> dict[str, str]:
     """What systemd says about containerd.service; nothing where there is no systemctl."""
     properties = [f"--property={name}" for name in _SHOWN]
-    done = programs.run(["systemctl", "show", "containerd.service", *properties], SECONDS)
+    done = programs.run(["systemctl", "show", "containerd.service", *properties], programs.BRIEF_SECONDS)
     return dict(line.split("=", 1) for line in done.output.splitlines() if "=" in line)
 
 
@@ -71,7 +70,7 @@ def find_daemon(service: Mapping[str, str]) -> Daemon:
 def dump(program: str, config: str) -> tuple[str, str]:
     """What containerd makes of a configuration, and why it cannot; without a file it runs with its defaults."""
     given = ["--config", config, "config", "dump"] if place(config).exists() else ["config", "default"]
-    done = programs.run([program, *given], SECONDS)
+    done = programs.run([program, *given], programs.BRIEF_SECONDS)
     if done.code == 0:
         return done.output, ""
     return "", (programs.complaint(done.errors) or f"exit code {done.code}")[:500]

@@ -11,9 +11,13 @@ from typing import Any
 
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.containerd import ENDPOINT
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.foreign import mappings, read_json
-from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.programs import MISSING, complaint, run
+from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.programs import (
+    BRIEF_SECONDS,
+    MISSING,
+    complaint,
+    run,
+)
 
-SECONDS = 15
 PULL_SECONDS = 600
 LOOK_SECONDS = 1.0
 """Between two questions after a restart: containerd reports nowhere that its CRI is ready."""
@@ -35,7 +39,7 @@ def restart(seconds: int) -> str:
 
 def unready() -> str:
     """Why containerd's CRI is not ready, empty where it is; by crictl, or by ctr where there is no crictl."""
-    done = run(["crictl", "--runtime-endpoint", ENDPOINT, "info"], SECONDS)
+    done = run(["crictl", "--runtime-endpoint", ENDPOINT, "info"], BRIEF_SECONDS)
     if done.code == MISSING:
         return unloaded()
     if done.code:
@@ -50,7 +54,7 @@ def unready() -> str:
 
 def unloaded() -> str:
     """CRI plugins that containerd did not load, with its reasons; empty where all are loaded."""
-    done = run(["ctr", "plugins", "ls", "-d"], SECONDS)
+    done = run(["ctr", "plugins", "ls", "-d"], BRIEF_SECONDS)
     if done.code:
         return f"ctr plugins ls: {complaint(done.errors)}"
     bad = [block for block in re.split(r"(?m)^(?=Type:)", done.output) if _CRI.search(block) and "Error:" in block]
@@ -66,7 +70,7 @@ def pull(image: str) -> str:
 
 def cri_settings() -> Any:
     """The configuration that the CRI plugin runs with; {} where crictl cannot say."""
-    done = run(["crictl", "--runtime-endpoint", ENDPOINT, "info"], SECONDS)
+    done = run(["crictl", "--runtime-endpoint", ENDPOINT, "info"], BRIEF_SECONDS)
     try:
         config = read_json(done.output).get("config", {}) if not done.code else {}
     except (ValueError, AttributeError):

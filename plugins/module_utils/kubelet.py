@@ -24,7 +24,6 @@ KEPT = {
     "/etc/default/kubelet": "KUBELET_EXTRA_ARGS",
 }
 """Files that kubeadm's unit takes arguments for the next start from, later ones overrule earlier ones."""
-SECONDS = 15
 _FIRST_WITHOUT_DOCKERSHIM = (1, 24)
 
 
@@ -37,7 +36,7 @@ def look_kubelet(daemons: Mapping[str, Process]) -> dict[str, Any]:
     directory = option(arguments, "--config-dir")
     for extra in listed(directory, ".conf") if directory else ():
         settings.update(settings_of(read(extra)))
-    said = programs.run([process.program if process else "kubelet", "--version"], SECONDS).output
+    said = programs.run([process.program if process else "kubelet", "--version"], programs.BRIEF_SECONDS).output
 
     def chosen(flag: str, key: str) -> str:
         return option(arguments, flag) or str(settings.get(key, ""))

@@ -15,6 +15,8 @@ PLACES = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Directories of programs that the secure_path of sudo may leave out, /usr/local/bin above all."""
 MISSING, LATE = 127, 124
 """Exit codes for a program that cannot be started, and for one that was killed because its time was over."""
+BRIEF_SECONDS = 45
+"""For a program that only answers a question: on a busy host `containerd --version` has taken more than 15 s."""
 _MESSAGE = re.compile(r'\bmsg="((?:[^"\\]|\\.)*)"')
 _MOST_CHARACTERS = 800
 

@@ -12,7 +12,6 @@ from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.kernel i
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.kubelet import endpoint_of, settings_of
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.processes import Process
 
-SECONDS = 15
 _SOCKETS = {
     "cri-dockerd": "docker",
     "dockershim": "docker",
@@ -62,7 +61,7 @@ def look_runtime(daemons: Mapping[str, Process], kubelet: Mapping[str, Any]) -> 
 
 
 def _version(program: str) -> str:
-    return programs.version_in(programs.run([program, "--version"], SECONDS).output)
+    return programs.version_in(programs.run([program, "--version"], programs.BRIEF_SECONDS).output)
 
 
 def _containerd(_daemons: Mapping[str, Process]) -> dict[str, Any]:

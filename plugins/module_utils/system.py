@@ -23,7 +23,6 @@ from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.host_fil
 )
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.processes import Process
 
-SECONDS = 15
 _FIREWALL_SECONDS = 60
 """D-Bus, by which it asks, gives up after 25 s and says so."""
 _UNIT_DIRECTORIES = (
@@ -73,7 +72,7 @@ def look_selinux() -> dict[str, Any]:
 def look_firewall(daemons: Mapping[str, Process]) -> dict[str, Any]:
     """Which services filter, and which sources the zones of firewalld accept, or why that is not known."""
     services = ("firewalld", "nftables", "iptables", "ip6tables")
-    states = programs.run(["systemctl", "is-active", *services], SECONDS).output.split()
+    states = programs.run(["systemctl", "is-active", *services], programs.BRIEF_SECONDS).output.split()
     active = [name for position, name in enumerate(services) if states[position : position + 1] == ["active"]]
     if "firewalld" in daemons and "firewalld" not in active:
         active.append("firewalld")

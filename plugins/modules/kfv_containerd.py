@@ -19,7 +19,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils import containerd, containerd_service
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils import containerd_files as files
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.host_files import put
-from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.programs import run, version_in
+from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.programs import BRIEF_SECONDS, run, version_in
 
 ARGUMENTS: dict[str, Any] = {
     "step": {
@@ -50,7 +50,7 @@ def look(given: Mapping[str, Any]) -> dict[str, Any]:
     contents = {path: files.encoded(path) for path in paths if Path(path).is_file()}
     return {
         "config": daemon.config,
-        "version": version_in(run([daemon.installed, "--version"], containerd.SECONDS).output),
+        "version": version_in(run([daemon.installed, "--version"], BRIEF_SECONDS).output),
         "service": service,
         "files": contents,
         "matching": matching,

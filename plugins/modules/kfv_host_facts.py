@@ -48,7 +48,7 @@ ARGUMENTS: dict[str, Any] = {
 }  # `make generate` writes this from the file beside it
 """Kernel modules and settings, names to resolve, `host:port` to connect to, and directories by their purpose."""
 OLDEST_PYTHON = (3, 9)
-LONGEST_SECONDS = 120
+LONGEST_SECONDS = 180
 """After which the module ends itself: a file system whose server is gone would block it forever."""
 MOST_CHARACTERS = 2000
 

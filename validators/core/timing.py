@@ -35,7 +35,7 @@ class Timing:
     """For this time there may be no news of a probe pod that needs no new volume (A5, D5, D6, D8)."""
 
     bind_seconds: float = 30.0
-    """Within this time a working scheduler has bound a few tiny pods (H1 to H6)."""
+    """For this time there may be no news of a few tiny pods until a working scheduler has bound them (H1 to H6)."""
     spread_seconds: float = 2.0
     """Within this time all members of one gang are bound; each binding is a request of its own (H1, H6)."""
     hold_seconds: float = 5.0
@@ -50,11 +50,11 @@ class Timing:
     nudge_seconds: float = 15.0
     """An operator that does not watch PodGroups has reconciled the job again within this time, or never will (G5)."""
     judged_seconds: float = 30.0
-    """Within this time a working scheduler has evaluated the members of a job's gang (G6)."""
+    """For this time there may be no news of a job's pods until their scheduler has evaluated them (G6)."""
     job_hold_seconds: float = 3.0
     """For this time no pod of a job may be bound while minMember cannot be met (G6)."""
     done_seconds: float = 60.0
-    """Within this time pods that do nothing have been bound and have ended, and their job has succeeded (G6)."""
+    """For this time there may be no news of pods that do nothing until their job has succeeded (G6)."""
 
     accept_seconds: float = 300.0
     """Within this time an example runs or completes; the longest part is usually the pull of its image (J1 to J8)."""

@@ -200,6 +200,25 @@ def test_waiting_ends_at_its_limit() -> None:
     assert not record.until(lambda: False, 0.05)
 
 
+@pytest.mark.parametrize(("subject", "taken"), [(PODS, 12), (GROUPS, 3)])
+def test_news_of_pods_renews_a_wait_up_to_five_times(
+    subject: Subject, taken: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+
+    def changes() -> Iterator[Change]:
+        nonlocal now
+        for _ in range(20):
+            now += 5.0
+            yield news("MODIFIED", subject=subject)
+
+    record = recorder()
+    record.changes = changes()
+    assert not record.wait_for(lambda: False, 12.0)
+    assert now == 5.0 * taken
+
+
 def test_the_end_of_the_stream_is_no_verdict() -> None:
     with pytest.raises(TimeoutError, match="common time limit"):
         recorder([None]).until(lambda: False, 5)

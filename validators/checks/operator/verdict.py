@@ -116,7 +116,7 @@ def _after(evidence: OperatorEvidence, held: Step, released: Step) -> Outcome:
             text += "; its PodGroup has that minMember, so only the scheduler had to act"
             todo = f"see whether {evidence.gang.scheduler} is alive (H1) and the cluster has room."
         return failed("GangNotReleased", text, todo=todo, **_shown(evidence, released))
-    text = f"the gang was bound, but the job did not succeed within {evidence.timing.done_seconds:.0f} s: {said}"
+    text = f"the gang was bound, but the job did not succeed: {said}"
     if added := sorted({name for item in released.members for name in item.outlasting}):
         text += f"; its own containers have ended, and {', '.join(added)}, which a webhook added, runs on"
         todo = "let that webhook leave out pods of jobs, or add an init container with restartPolicy Always instead."

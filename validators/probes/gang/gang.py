@@ -35,7 +35,7 @@ STUCK = "p2"
 
 _WHOLE = 3
 """Pods of the gang of H1."""
-_SUITE_SECONDS = 180.0
+_SUITE_SECONDS = 900.0
 _AFTERMATH = 1.0  # a violation is followed for this long, to tell how far it goes
 # Volcano takes members by creation time, in whole seconds and then by UID, and stops at the first that fits nowhere
 # when all are needed (pkg/scheduler/api/job_info.go, NeedContinueAllocating). Were that one the first, nobody would be
@@ -140,7 +140,7 @@ def _fit(stage: Stage, evidence: GangEvidence, progress: Progress, prefix: str) 
         whole = len(record.bound(*names)) == len(names)
         return whole and all(item.phase == evidence.gang.placed for item in record.groups.values())
 
-    record.until(lambda: running() or record.disturbed(), evidence.timing.bind_seconds)
+    record.wait_for(lambda: running() or record.disturbed(), evidence.timing.bind_seconds)
     evidence.steps["H1"] = stage.step("H1", names, reached=running())
     stage.clear()
     return ("H1",)
@@ -172,7 +172,7 @@ def _blocked_then_released(stage: Stage, evidence: GangEvidence, progress: Progr
     def whole() -> bool:
         return len(record.bound(*freed)) == len(freed)
 
-    record.until(lambda: whole() or record.disturbed(), evidence.timing.bind_seconds)
+    record.wait_for(lambda: whole() or record.disturbed(), evidence.timing.bind_seconds)
     step = stage.step("H3", freed, reached=whole())
     evidence.steps["H3"] = replace(step, seconds=round(time.monotonic() - start, 3))
     stage.clear()
@@ -195,7 +195,7 @@ def _hold(stage: Stage, evidence: GangEvidence, progress: Progress, blocked: tup
     def decided() -> bool:
         return bool(record.bound()) or record.disturbed()
 
-    record.until(lambda: judged() or decided(), evidence.timing.bind_seconds)
+    record.wait_for(lambda: judged() or decided(), evidence.timing.bind_seconds)
     since = time.monotonic()
     if judged():
         progress(f"H2 all-or-nothing: judged, nothing may be bound for {evidence.hold_seconds:.0f} s")
@@ -223,7 +223,7 @@ def _same_pods_without_gang(stage: Stage, evidence: GangEvidence, progress: Prog
         known = {item.name for item in record.members.values()}
         return known >= set(names) and set(record.bound()) >= set(names[:2])
 
-    record.until(lambda: seen() or record.disturbed(), evidence.timing.bind_seconds)
+    record.wait_for(lambda: seen() or record.disturbed(), evidence.timing.bind_seconds)
     evidence.steps["H4"] = stage.step("H4", names, reached=seen())
     stage.clear()
     return ("H4",)
@@ -243,7 +243,7 @@ def _default_scheduler(stage: Stage, evidence: GangEvidence, progress: Progress,
         known = [item for item in record.members.values() if item.name in names]
         return len(known) == len(names) and all(item.node or item.judged for item in known)
 
-    record.until(lambda: seen() or record.disturbed(), evidence.timing.bind_seconds)
+    record.wait_for(lambda: seen() or record.disturbed(), evidence.timing.bind_seconds)
     evidence.steps["H5"] = stage.step("H5", names, reached=seen())
     stage.clear()
     return ("H5",)

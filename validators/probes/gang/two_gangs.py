@@ -77,7 +77,7 @@ def _gangs(stage: Stage, evidence: GangEvidence, progress: Progress, prefix: str
     def whole() -> bool:
         return len(record.bound()) == SIZE
 
-    record.until(lambda: whole() or record.disturbed(), evidence.timing.bind_seconds)
+    record.wait_for(lambda: whole() or record.disturbed(), evidence.timing.bind_seconds)
     step = stage.step(RELEASE, names, reached=whole())
     evidence.steps[RELEASE] = replace(step, seconds=round(time.monotonic() - started, 3))
     stage.clear()
@@ -112,7 +112,7 @@ def _settled(record: Recorder, evidence: GangEvidence, names: tuple[str, ...]) -
         done = len(known) == len(names) and all(item.node or item.judged for item in known)
         return len(record.bound()) > SIZE or (done and len(record.bound()) == SIZE)
 
-    record.until(lambda: settled() or record.disturbed(), evidence.timing.bind_seconds)
+    record.wait_for(lambda: settled() or record.disturbed(), evidence.timing.bind_seconds)
     return settled()
 
 

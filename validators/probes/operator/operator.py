@@ -22,7 +22,7 @@ from kubeflow_volcano.validators.core.timing import Timing
 
 REPLICAS = 2
 
-_SUITE_SECONDS = 120.0
+_SUITE_SECONDS = 900.0
 _TICK = 0.1
 _GONE_SECONDS = 20.0
 _PROBE_LABEL = "kfv.io/probe"

@@ -105,7 +105,7 @@ def _held(following: Following) -> bool:
     def decided() -> bool:
         return bool(record.bound()) or record.disturbed()
 
-    record.until(lambda: judged() or decided(), evidence.timing.judged_seconds)
+    record.wait_for(lambda: judged() or decided(), evidence.timing.judged_seconds)
     since = time.monotonic()
     if judged():
         record.until(decided, evidence.timing.job_hold_seconds)
@@ -132,7 +132,7 @@ def _released(following: Following) -> None:
     def told() -> bool:
         return all(item.ended or item.lost for item in following.members)
 
-    record.until(lambda: ended() or stuck() or record.disturbed(), evidence.timing.done_seconds)
+    record.wait_for(lambda: ended() or stuck() or record.disturbed(), evidence.timing.done_seconds)
     if ended():
         # The watch of the job may be ahead of that of its pods, which says whether somebody took one of them away.
         record.until(told, _PODS_SECONDS)
