@@ -255,7 +255,7 @@ class Recorder:
         group.conditions = tuple({key: str(value) for key, value in item.items()} for item in by_type.values())
         if verdict := gang.refusal_of(obj) if not group.judged else {}:
             group.judged = _now()
-            self._note(group.name, f"judged: {verdict.get('reason', '')}: {verdict.get('message', '')}")
+            self._note(group.name, f"judged: {verdict.get('reason', '')}")
 
     def _state(self) -> None:
         now = tuple(sorted(self.bound()))
