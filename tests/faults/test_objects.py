@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from tests.faults.kit import assert_told
-from tests.faults.proxy import Asked, Fault, FaultProxy, proxied, status
+from tests.faults.proxy import Asked, Fault, FaultProxy, status
 from tests.faults.rolling import assert_whole, crd, obj, outcomes, run
 from tests.integration.breaking import bad, judge, made, pods_of, settle, turned_off, vanish
 from tests.integration.rolling import roll_out
@@ -30,18 +29,12 @@ SERVICE = Ref("v1", "Service", "volcano-system", "volcano-admission-service")
 MODIFIED = 'Operation cannot be fulfilled on configmaps "main-0": the object has been modified'
 
 
-@pytest.fixture
-def through(kubeconfig: Path, tmp_path: Path) -> Iterator[tuple[FaultProxy, Cluster]]:
-    with proxied(kubeconfig, tmp_path) as pair:
-        yield pair
-
-
 @pytest.mark.fault(6)
 def test_twenty_conflicts_in_a_row_are_outlived(
-    through: tuple[FaultProxy, Cluster], cluster: Cluster, objects: list[Object], monkeypatch: pytest.MonkeyPatch
+    behind: tuple[FaultProxy, Cluster], cluster: Cluster, objects: list[Object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kubeflow_volcano.cluster.api.connection._LONGEST_DELAY", 0.2)
-    proxy, spoilt = through
+    proxy, spoilt = behind
     conflict = status(409, "Conflict", MODIFIED)
 
     def plan(asked: Asked) -> Fault | None:
@@ -57,9 +50,9 @@ def test_twenty_conflicts_in_a_row_are_outlived(
 @pytest.mark.long
 @pytest.mark.fault(6)
 def test_conflicts_without_end_are_told_in_bounded_time_and_healed_by_the_next_run(
-    through: tuple[FaultProxy, Cluster], cluster: Cluster, objects: list[Object]
+    behind: tuple[FaultProxy, Cluster], cluster: Cluster, objects: list[Object]
 ) -> None:
-    proxy, spoilt = through
+    proxy, spoilt = behind
     conflict = status(409, "Conflict", MODIFIED)
     proxy.plan = lambda asked: conflict if asked.method == "PATCH" and "/configmaps/main-0?" in asked.path else None
     result = run(spoilt, objects, 8)
@@ -136,9 +129,9 @@ def test_a_deployment_that_is_deleted_while_it_is_waited_for_is_told_as_that(
 @pytest.mark.long
 @pytest.mark.fault(15)
 def test_a_crd_that_is_deleted_in_the_middle_is_told_and_comes_back_with_the_next_run(
-    through: tuple[FaultProxy, Cluster], cluster: Cluster, objects: list[Object]
+    behind: tuple[FaultProxy, Cluster], cluster: Cluster, objects: list[Object]
 ) -> None:
-    proxy, spoilt = through
+    proxy, spoilt = behind
     definition = next(Ref.of(item) for item in objects if item["kind"] == "CustomResourceDefinition")
     deleted: list[str] = []
 

@@ -6,7 +6,6 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,7 +21,7 @@ from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rehearsal.cluster.status import read_status
 from kubeflow_volcano.rollout.state.lock import Lock
 from kubeflow_volcano.rollout.state.store import NAMESPACE
-from tests.faults.proxy import LOST, RESET, Asked, Fault, FaultProxy, proxied, slow, status
+from tests.faults.proxy import LOST, RESET, Asked, Fault, FaultProxy, slow, status
 from tests.faults.rolling import assert_whole, obj, often, outcomes, run
 from tests.integration.breaking import pods_of
 from tests.waiting import until
@@ -31,14 +30,6 @@ pytestmark = pytest.mark.cluster
 
 ADMISSION = Ref("apps/v1", "Deployment", "volcano-system", "volcano-admission")
 LOCK = Ref("coordination.k8s.io/v1", "Lease", NAMESPACE, "rollout")
-
-
-@pytest.fixture
-def through(kubeconfig: Path, cluster: Cluster, tmp_path: Path) -> Iterator[tuple[FaultProxy, Cluster]]:
-    """A client behind a proxy, and the proxy."""
-    assert cluster.version  # fails here, and not behind the proxy, if there is no cluster
-    with proxied(kubeconfig, tmp_path) as pair:
-        yield pair
 
 
 BUSY = [status(503, "ServiceUnavailable", "starting")]
@@ -65,9 +56,9 @@ OTHERS = [
     ],
 )
 def test_trouble_that_heals_is_outlived(
-    through: tuple[FaultProxy, Cluster], cluster: Cluster, objects: list[Object], faults: list[Fault]
+    behind: tuple[FaultProxy, Cluster], cluster: Cluster, objects: list[Object], faults: list[Fault]
 ) -> None:
-    proxy, spoilt = through
+    proxy, spoilt = behind
     proxy.plan = often(*faults)
     result = run(spoilt, objects)
     assert not result.problems
@@ -76,8 +67,8 @@ def test_trouble_that_heals_is_outlived(
 
 
 @pytest.mark.fault(4)
-def test_retry_after_is_kept_to(through: tuple[FaultProxy, Cluster], objects: list[Object]) -> None:
-    proxy, spoilt = through
+def test_retry_after_is_kept_to(behind: tuple[FaultProxy, Cluster], objects: list[Object]) -> None:
+    proxy, spoilt = behind
     busy = status(429, "TooManyRequests", "slow down", Retry_After="2")
     first = f"/api/v1/namespaces/{objects[0]['metadata']['name']}?"
     seen: list[float] = []
@@ -116,10 +107,10 @@ def test_all_refusals_are_told_together(cluster: Cluster, objects: list[Object])
 
 @pytest.mark.fault(1)
 def test_an_api_server_that_dies_in_the_middle_is_waited_for(
-    kubeconfig: Path, cluster: Cluster, through: tuple[FaultProxy, Cluster], objects: list[Object]
+    kubeconfig: Path, cluster: Cluster, behind: tuple[FaultProxy, Cluster], objects: list[Object]
 ) -> None:
     """The proxy only says when: at the fifth object that is sent."""
-    proxy, spoilt = through
+    proxy, spoilt = behind
     name = kubeconfig.parent.name
     killed: list[int] = []
 
@@ -279,10 +270,10 @@ def test_a_lock_that_ran_out_is_taken_and_its_holder_notices(cluster: Cluster, m
 
 
 def test_the_lock_outlives_an_api_server_that_does_not_answer(
-    through: tuple[FaultProxy, Cluster], monkeypatch: pytest.MonkeyPatch
+    behind: tuple[FaultProxy, Cluster], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kubeflow_volcano.rollout.state.lock._RENEW_SECONDS", 1.0)
-    proxy, spoilt = through
+    proxy, spoilt = behind
     with Lock(spoilt, silent) as lease:
         proxy.plan = lambda asked: LOST if asked.method == "PUT" else None
         time.sleep(3)
