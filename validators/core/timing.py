@@ -29,9 +29,9 @@ class Timing:
     slow_dns_seconds: float = 1.0
     """95 % of DNS answers come within this time (checks.md, E1)."""
 
-    volume_seconds: float = 60.0
+    volume_seconds: float = 120.0
     """For this time there may be no news while a new volume is provisioned and written to, or removed (D5, D6)."""
-    pod_seconds: float = 45.0
+    pod_seconds: float = 90.0
     """For this time there may be no news of a probe pod that needs no new volume (A5, D5, D6, D8)."""
 
     bind_seconds: float = 30.0
