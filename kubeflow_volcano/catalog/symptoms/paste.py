@@ -11,7 +11,7 @@ from functools import cache
 
 from kubeflow_volcano.catalog.parts import Part, parts_named, webhook_named
 from kubeflow_volcano.catalog.symptoms.logs import telling
-from kubeflow_volcano.catalog.symptoms.read import ANYWHERE, PLACES, Symptom, matches, symptoms
+from kubeflow_volcano.catalog.symptoms.read import ANYWHERE, PLACES, Symptom, matches, symptoms, uncoloured
 
 _MOST_LINES, _MOST_SHOWN, _MOST_ALIKE, _MOST_KINDS = 200, 5, 3, 2
 _LEAST_ALIKE, _LEAST_SHARED, _LEAST_SAID = 0.45, 2, 3
@@ -157,7 +157,7 @@ def alike(text: str) -> tuple[Symptom, ...]:
 
 def _lines(text: str) -> list[str]:
     """Lines without doubles, also those within quoted fields; of a long text its beginning and its end."""
-    plain = re.sub(r"\\r?\\n|\\n|\r", "\n", text).replace('\\"', '"').replace("\\t", " ")
+    plain = re.sub(r"\\r?\\n|\\n|\r", "\n", uncoloured(text)).replace('\\"', '"').replace("\\t", " ")
     lines = list(dict.fromkeys(line for line in map(str.strip, plain.splitlines()) if line))
     half = _MOST_LINES // 2
     return lines if len(lines) <= _MOST_LINES else lines[:half] + lines[-half:]

@@ -14,6 +14,9 @@ from kubeflow_volcano.catalog.data import HOME, load
 _MOST_CHARACTERS = 4000
 """Of a message. Patterns of several words take time by the square of its length; its cause is at one of its ends."""
 
+_COLOURS = re.compile(r"(?:\x1b|\\u001b|\\x1b|\\033|\\e)\[[\d;?]*[a-z]", re.IGNORECASE)
+"""What colours a terminal, as it is or as JSON and editors write it."""
+
 PLACES = (
     *("pull", "sandbox", "create", "exit", "event", "condition"),
     *("admission", "scheduler", "sign-in", "ssh", "ansible", "client"),
@@ -103,13 +106,18 @@ def recognise(message: str, seen: str) -> Symptom | None:
 def matches(message: str, seen: Collection[str]) -> Iterator[tuple[Symptom, re.Match[str]]]:
     """The symptoms of these places of which a pattern is found in the message, in order, each with what names most."""
     half = _MOST_CHARACTERS // 2
-    message = message.replace('\\"', '"')  # as logs quote a message within a field
+    message = uncoloured(message).replace('\\"', '"')  # as logs quote a message within a field
     text = message if len(message) <= _MOST_CHARACTERS else f"{message[:half]} … {message[-half:]}"
     for item in symptoms():
         if not set(item.seen).isdisjoint(seen):
             found = [hit for pattern in _compiled(item.patterns) if (hit := pattern.search(text))]
             if found:
                 yield item, max(found, key=_named)
+
+
+def uncoloured(text: str) -> str:
+    """The text without what colours it on a terminal."""
+    return _COLOURS.sub("", text)
 
 
 def _named(found: re.Match[str]) -> int:

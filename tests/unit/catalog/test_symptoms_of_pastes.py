@@ -175,3 +175,8 @@ def test_what_a_pattern_names_counts_and_not_what_it_takes_along() -> None:
         'level=fatal msg="no runtime: rpc error: code = Unimplemented desc = unknown service runtime.v1.RuntimeService"'
     )
     assert ids(line) == ["runtime-without-cri"]
+
+
+@pytest.mark.parametrize("start", ["\x1b[31m", "\\u001b[1;31m", "\\x1b[0m\x1b[1m"])
+def test_colours_of_a_terminal_are_no_words(start: str) -> None:
+    assert ids(f"{start}ncclUnhandledCudaError: Call to CUDA function failed.\x1b[0m") == ["nccl-kind"]
