@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
+from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.deriving.release import (
     Derived,
     Remotes,
@@ -47,10 +48,11 @@ def archive_of(release: str) -> Path:
 
 
 class Again(NamedTuple):
-    """What was derived of the archive of a release, and what it takes from elsewhere."""
+    """What was derived of the archive of a release, what it takes from elsewhere, and all its objects."""
 
     found: Derived
     remotes: Remotes
+    objects: tuple[Object, ...]
 
 
 def derived_again(release: str, like: str, kustomize: Path) -> Again:
@@ -60,7 +62,8 @@ def derived_again(release: str, like: str, kustomize: Path) -> Again:
         paths = wanted_paths(root, like)
         remotes = remotes_of(root, paths, like, given)
         objects = built(root, paths, like, remotes, {"kustomize_binary": str(kustomize)})
-        return Again(derive_release(root, like, objects), remotes)
+        derived = derive_release(root, like, objects)
+        return Again(derived, remotes, tuple(item for each in objects.values() for item in each))
 
 
 def needed_archive(release: str) -> Path:

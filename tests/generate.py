@@ -12,17 +12,19 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from gang_demo.catalogue import CASES
-from kubeflow_volcano.catalog import data, read
+from kubeflow_volcano.catalog import data, fields, read
 from kubeflow_volcano.deriving.entry import judged_text, text_of
+from kubeflow_volcano.deriving.fields import definitions_in, fields_of
 from kubeflow_volcano.deriving.single import PLUGINS, PROGRAMS, SINGLE, derive_single, kept_objects, objects_of
 from kubeflow_volcano.validators.cli import manual
 from kubeflow_volcano.validators.report.document import MANUAL
 from tests import arguments, messages, variables
-from tests.archives import archive_of, derived_again, manifest_of
+from tests.archives import Again, archive_of, derived_again, manifest_of
 from tests.cases import table as cases
 from tests.kustomize_tool import kustomize_of
 from tests.pages import examples, releases, scenarios
@@ -68,10 +70,30 @@ def _releases() -> Texts:
     for version in read.releases():
         archive = archive_of(version)
         if archive.is_file():
-            kustomize = kustomize_of("1.30")  # releases of all times build with it
-            yield _entry(f"releases/{version}", derived_again(version, version, kustomize).found.record)
+            yield _entry(f"releases/{version}", _again(version).found.record)
         else:
             sys.stderr.write(f"release {version}: not derived again, no {archive}\n")
+
+
+@cache
+def _again(version: str) -> Again:
+    return derived_again(version, version, kustomize_of("1.30"))  # releases of all times build with it
+
+
+def _fields() -> Texts:
+    """The fields of the kinds of all releases, where everything that they were derived of is at hand."""
+    plugins = definitions_in(kept_objects(()))
+    found = {"scheduler-plugins": plugins}
+    for version in data.versions("volcano"):
+        if (manifest := manifest_of("volcano", version)).is_file():
+            found[f"volcano {version}"] = definitions_in(objects_of(manifest)[1])
+    for version in read.releases():
+        if archive_of(version).is_file():
+            found[f"release {version}"] = definitions_in(_again(version).objects)
+    if missing := {*fields.sources()} - found.keys():
+        sys.stderr.write(f"{fields.FILE}: not derived again, without {', '.join(sorted(missing))}\n")
+    else:
+        yield Path(f"kubeflow_volcano/catalog/{fields.FILE}"), fields_of(found)
 
 
 def _entry(name: str, derived: Mapping[str, Any]) -> tuple[Path, str]:
@@ -109,6 +131,7 @@ GENERATORS: Sequence[Callable[[], Texts]] = (
     _checks,
     _entries,
     _releases,
+    _fields,
     _catalog,
     _scenarios,
     _examples,

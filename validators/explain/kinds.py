@@ -79,7 +79,11 @@ def _volcano(obj: Object, _facts: Facts) -> Job:
     tasks = spec.get("tasks") or ()
     scheduler = spec.get("schedulerName") or "volcano"
     roles = tuple(
-        Role(task.get("name", ""), int(task.get("replicas", 0)), _with_scheduler(scheduler, task.get("template") or {}))
+        Role(
+            task.get("name") or "",
+            int(task.get("replicas") or 0),
+            _with_scheduler(scheduler, task.get("template") or {}),
+        )
         for task in tasks
     )
     return Job(
@@ -93,7 +97,7 @@ def _volcano(obj: Object, _facts: Facts) -> Job:
         # An aborted job waits for a resume command.
         suspended=_phase(obj) in {"Aborted", "Aborting"},
         groups=(f"{meta['name']}-{meta['uid']}", meta["name"]),
-        later=frozenset(task.get("name", "") for task in tasks if (task.get("dependsOn") or {}).get("name")),
+        later=frozenset(task.get("name") or "" for task in tasks if (task.get("dependsOn") or {}).get("name")),
     )
 
 

@@ -13,6 +13,7 @@ from kubeflow_volcano import foreign
 from kubeflow_volcano.catalog import data
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.catalog.read import load_release
+from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deriving.release import (
     Derived,
     Remotes,
@@ -22,6 +23,7 @@ from kubeflow_volcano.deriving.release import (
     remotes_of,
 )
 from kubeflow_volcano.problems import InvalidInput
+from kubeflow_volcano.validators.explain.manifest.schemas import faults, of_releases
 from tests.archives import derived_again, needed_archive
 
 LIKE = {
@@ -46,6 +48,9 @@ NEW = {
 """Components that a person has to name, as the other release has none of them."""
 
 
+GONE = {("autoscaling/v2beta2", "HorizontalPodAutoscaler"), ("policy/v1beta1", "PodDisruptionBudget")}
+"""What 1.6.1 brings and Kubernetes no longer has."""
+
 JUDGED = {
     "1.6.1": 11,
     "1.7.0": 11,
@@ -67,6 +72,7 @@ class Held(NamedTuple):
     remotes: Remotes
     judged: Mapping[str, Any]
     written: Mapping[str, Any]
+    objects: tuple[Object, ...]
 
 
 @pytest.fixture(scope="module", params=LIKE)
@@ -74,7 +80,8 @@ def held(request: pytest.FixtureRequest, kustomize: Path) -> Held:
     version: str = request.param
     needed_archive(version)
     judged, written = foreign.parse((data.HOME / f"releases/{version}.yaml").read_bytes(), version)
-    return Held(version, *derived_again(version, LIKE[version], kustomize), judged, written)
+    again = derived_again(version, LIKE[version], kustomize)
+    return Held(version, again.found, again.remotes, judged, written, again.objects)
 
 
 @pytest.mark.upstream
@@ -90,6 +97,15 @@ def test_a_release_that_was_taken_out_is_derived_again(held: Held) -> None:
     renamed = {written[path]["name"] for path, item in found.items() if item["name"] != written[path]["name"]}
     assert renamed <= NEW.get(held.version, set())
     assert held.found.record["source"] == held.written["source"]
+
+
+@pytest.mark.upstream
+def test_no_field_of_a_release_is_found_to_be_wrong(held: Held) -> None:
+    """All kinds of Kubernetes that are still served, and all kinds of the release."""
+    known = [(item, of_releases(item["apiVersion"], item["kind"])) for item in held.objects]
+    assert {(item["apiVersion"], item["kind"]) for item, schema in known if schema is None} <= GONE
+    wrong = [(Ref.of(item), each) for item, schema in known if schema for each in faults(item, schema)]
+    assert wrong == [], f"{len(wrong)} in {len(known)} objects"
 
 
 @pytest.mark.upstream

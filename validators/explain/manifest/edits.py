@@ -24,10 +24,10 @@ _NULL = "tag:yaml.org,2002:null"
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Set the text at `path`, with the mappings on the way to it; without a `value`, remove what is there."""
+    """Set the value at `path`, with the mappings on the way to it; without a `value`, remove what is there."""
 
     path: Path
-    value: str | None = None
+    value: Any = None
 
 
 def apply(text: str, number: int, edits: Sequence[Edit]) -> str | None:
@@ -93,11 +93,11 @@ def _documents(text: str) -> Iterator[yaml.Node]:
     yield from (node for node in compose_yaml(text, PurePythonLoader) if node.tag != _NULL)
 
 
-def _flow(path: Sequence[str | int], value: str, *, quotes: bool, braces: bool = False) -> str:
+def _flow(path: Sequence[str | int], value: Any, *, quotes: bool, braces: bool = False) -> str:
     """`a: {b: value}` for the path a, b; the value alone for none. `quotes` are for JSON, `braces` for the whole."""
 
-    def scalar(text: str) -> str:
-        is_plain = _PLAIN.fullmatch(text) and text not in _WORDS and not quotes
+    def scalar(text: Any) -> str:
+        is_plain = isinstance(text, str) and _PLAIN.fullmatch(text) and text not in _WORDS and not quotes
         return text if is_plain else json.dumps(text)
 
     found = scalar(value)

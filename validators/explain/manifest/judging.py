@@ -32,8 +32,8 @@ RULES: tuple[Rule, ...] = (
     references.namespace,
     references.runtime,
     fields.scheduler_name,
-    fields.policy,
     fields.unknown,
+    fields.limits,
     references.service_names,
     admission.object_refused,
     # Is it a gang that can start?

@@ -11,8 +11,9 @@ from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.validators.core.facts import Fact, Facts, Unread
 from kubeflow_volcano.validators.explain.kinds import KINDS, Kind
 from kubeflow_volcano.validators.explain.manifest.edits import Edit
-from kubeflow_volcano.validators.explain.manifest.shape import faults
-from kubeflow_volcano.validators.explain.manifest.templates import Path, Template, has_templates, templates_of
+from kubeflow_volcano.validators.explain.manifest.schemas import Fault
+from kubeflow_volcano.validators.explain.manifest.shape import all_faults
+from kubeflow_volcano.validators.explain.manifest.templates import Path, Template, has_templates, shown, templates_of
 from kubeflow_volcano.validators.explain.model import Finding, Job
 
 FILES = Fact[tuple[Object, ...]]("files", lambda _cluster, _facts: (), ())
@@ -79,9 +80,15 @@ class Manifest:
         return has_templates(self.obj) or self._kind is not None
 
     @cached_property
+    def faults(self) -> tuple[Fault, ...]:
+        """What its kind does not allow, as far as that is known without a cluster."""
+        return all_faults(self.obj, is_job=self.is_known)
+
+    @cached_property
     def wrong_types(self) -> tuple[str, ...]:
         """Values of another type than the API's, which no rule may meet."""
-        return tuple(faults(self.obj, is_job=self.is_known))
+        wrong = (item for item in self.faults if item.reason == "WrongType")
+        return tuple(f"{shown(item.path) or self.kind}:{item.said}" for item in wrong)
 
     def job(self, facts: Facts) -> Job | None:
         """It as a job; None for kinds that are no jobs."""

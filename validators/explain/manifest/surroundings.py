@@ -50,7 +50,7 @@ def surroundings(
     manifests = [item for item in manifests if not item.wrong_types]
     without = Unread(
         "NoCluster",
-        f"no cluster was asked ({why}): whether kinds, fields, namespaces, queues and PriorityClasses exist, and "
+        f"no cluster was asked ({why}): whether kinds, namespaces, queues and PriorityClasses exist, and "
         "whether the namespace injects sidecars or sets requests, was judged by the files alone.",
         "name a cluster with --kubeconfig or --context.",
     )
@@ -173,7 +173,7 @@ def _versions(cluster: Cluster, group: str) -> Sequence[str]:
     return [str(item["groupVersion"]) for item in answer["versions"]]
 
 
-def _schemas(cluster: Cluster, manifests: Sequence[Manifest]) -> Mapping[str, Schemas] | Unread:
+def _schemas(cluster: Cluster, manifests: Sequence[Manifest]) -> Mapping[str, Schemas]:
     found: dict[str, Schemas] = {}
     for version in sorted({item.ref.api_version for item in manifests}):
         try:
@@ -181,7 +181,6 @@ def _schemas(cluster: Cluster, manifests: Sequence[Manifest]) -> Mapping[str, Sc
         except ApiError as error:
             if error.status != HTTPStatus.NOT_FOUND:
                 raise
-            if cluster.kinds(version):
-                message = f"the API server has no OpenAPI v3 schemas of {version}: unknown fields were not judged."
-                return Unread("NoSchemas", message, "judge against Kubernetes 1.24 or later, which has them.")
+            if not cluster.kinds(version):  # else it is Kubernetes before 1.24
+                found[version] = {}
     return found

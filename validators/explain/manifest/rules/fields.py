@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kubeflow_volcano.text import counted, few
-from kubeflow_volcano.validators.core.facts import Facts
+from kubeflow_volcano.validators.core.facts import Facts, Unread
+from kubeflow_volcano.validators.core.outcome import CannotJudgeError, errored
 from kubeflow_volcano.validators.explain.manifest.edits import Edit
-from kubeflow_volcano.validators.explain.manifest.model import Flaw, Manifest, flaw
+from kubeflow_volcano.validators.explain.manifest.model import FILES, Flaw, Manifest, flaw
+from kubeflow_volcano.validators.explain.manifest.rules.admission import OBJECTS
 from kubeflow_volcano.validators.explain.manifest.rules.gangs import KUBE_BATCH
-from kubeflow_volcano.validators.explain.manifest.schemas import SCHEMAS, unknown_fields
+from kubeflow_volcano.validators.explain.manifest.schemas import (
+    SCHEMAS,
+    Fault,
+    faults,
+    of_files,
+    of_releases,
+    of_server,
+    served_instead,
+)
 from kubeflow_volcano.validators.explain.manifest.templates import Path, shown
 from kubeflow_volcano.validators.explain.model import VOLCANO
 
 _SCHEDULER = "schedulerName"
-_POLICY = frozenset(
-    {
-        "activeDeadlineSeconds",
-        "backoffLimit",
-        "cleanPodPolicy",
-        "schedulingPolicy",
-        "suspend",
-        "ttlSecondsAfterFinished",
-    }
-)
 _OWN = frozenset({("batch.volcano.sh", "Job"), ("", "Pod")})
 """Kinds whose spec has a schedulerName itself."""
 
@@ -105,49 +106,79 @@ def _named(value: Any, path: Path, pods: set[Path]) -> Iterator[Path]:
             yield from _named(item, (*path, index), pods)
 
 
-def policy(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
-    """Fields of the policy of a Kubeflow job in its spec, where kinds had them before 1.4 of the operator.
-
-    Rule: the types of pkg/apis/kubeflow.org/v1 of training-operator, v1.5.0 to v1.9.2 (RunPolicy).
-    """
-    if places := misplaced_policy(manifest):
-        names = few([shown(path) for path in places])
-        there = manifest.obj["spec"].get("runPolicy") or {}
-        moved = [Edit(("spec", "runPolicy", str(path[-1])), _value(path, manifest)) for path in places]
-        yield flaw(
-            "PolicyMisplaced",
-            f"{names}: a {manifest.kind} has this below spec.runPolicy. Strict clients refuse the manifest, others "
-            "drop the field in silence.",
-            needed="the field below spec.runPolicy.",
-            todo="move it into spec.runPolicy.",
-            edits=[] if any(path[-1] in there for path in places) else [*moved, *map(Edit, places)],
-        )
-
-
-def misplaced_policy(manifest: Manifest) -> list[Path]:
-    """Paths of each field of the policy beside it; an MPIJob of v1 has cleanPodPolicy in both places."""
-    spec = manifest.obj.get("spec")
-    if manifest.ref.api_version != "kubeflow.org/v1" or not manifest.kind.endswith("Job") or not isinstance(spec, dict):
-        return []
-    own = {"cleanPodPolicy"} if manifest.kind == "MPIJob" else set()
-    return [("spec", name) for name in spec if name in _POLICY - own]
-
-
 def unknown(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
-    """Fields that the API server's schema of the kind does not have.
+    """Fields that the kind does not have.
 
     Rule: apiserver/pkg/endpoints/handlers, as above, and the schemas that the API server publishes from 1.24 on.
     """
-    schemas = facts.read(SCHEMAS).get(manifest.ref.api_version) or {}
-    known = {*misplaced(manifest), *misplaced_policy(manifest)}
-    unlisted = [item for item in unknown_fields(manifest.obj, schemas) if item.path not in known]
+    known = {*misplaced(manifest)}
+    unlisted = [item for item in _faults(manifest, facts) if item.reason == "UnknownField" and item.path not in known]
     if unlisted:
-        lines = [f"{shown(item.path)}.{item.hint}" for item in unlisted]
+        lines = [f"{shown(item.path)}.{item.said}" for item in unlisted]
+        places = [item.place for item in unlisted]
         yield flaw(
             "UnknownField",
             f"{counted(len(unlisted), 'field')} that a {manifest.kind} of {manifest.ref.api_version} does not have: "
             f"{lines[0]} Strict clients refuse the manifest, others drop the field in silence.",
             needed="fields of the kind's schema (kubectl explain).",
-            todo="correct, move or remove them.",
+            todo=f"move to {few(places)}." if all(places) else "correct, move or remove them.",
             details=lines[1:],
+            edits=_moves(unlisted, manifest),
         )
+
+
+def limits(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
+    """Fields that are missing, and values that the kind does not allow; with a cluster, the dry run tells.
+
+    Rule: the validation of CustomResources by their schemas in apiextensions-apiserver, and that of Kubernetes' kinds.
+    """
+    if not isinstance(facts.found.get(OBJECTS), Unread):
+        return
+    found = _faults(manifest, facts)
+    if missing := [shown(item.path) for item in found if item.reason == "FieldMissing"]:
+        yield flaw(
+            "FieldMissing",
+            f"{few(missing)}: a {manifest.kind} of {manifest.ref.api_version} must have this, and the API server "
+            "refuses it without.",
+            needed="all fields that the kind requires.",
+            todo="add what is missing.",
+        )
+    if values := [f"{shown(item.path)}:{item.said}" for item in found if item.reason == "ValueNotAllowed"]:
+        yield flaw(
+            "ValueNotAllowed",
+            f"{counted(len(values), 'value')} that the API server refuses: {values[0]}",
+            needed="values that the kind's schema allows.",
+            todo="correct them.",
+            details=values[1:],
+        )
+
+
+def _faults(manifest: Manifest, facts: Facts) -> Sequence[Fault]:
+    """By the schema of the API server, else by that of the files, of the releases or of Kubernetes."""
+    ref, published = manifest.ref, facts.found.get(SCHEMAS)
+    if isinstance(published, Mapping) and ref.api_version in published:
+        known = of_server(manifest.obj, published[ref.api_version])
+        return tuple(faults(manifest.obj, known)) if known else ()
+    if of_releases(ref.api_version, ref.kind):
+        return manifest.faults
+    if known := of_files(ref.api_version, ref.kind, facts.known(FILES)):
+        return tuple(faults(manifest.obj, known))
+    others = served_instead(ref.api_version, ref.kind)
+    why = f", but that of {', '.join(others)}" if others else ""
+    message = f"the fields of {ref.kind} of {ref.api_version} were not judged: its schema is not known{why}."
+    todo = "correct apiVersion and kind, or name a cluster that serves it with --kubeconfig or --context."
+    raise CannotJudgeError(errored("FieldsNotJudged", message, expected="a kind whose schema is known", todo=todo))
+
+
+def _moves(unlisted: Sequence[Fault], manifest: Manifest) -> list[Edit]:
+    """Into the places that they belong to, where each has one of its own that is free."""
+    edits: list[Edit] = []
+    for item in unlisted:
+        place = tuple(item.place.split("."))
+        there: Any = manifest.obj
+        for step in place:
+            there = there.get(step) if isinstance(there, dict) else None
+        if not item.place or re.search(r"\[\]|\*", item.place) or there is not None:
+            return []
+        edits += [Edit(place, _value(item.path, manifest)), Edit(item.path)]
+    return edits

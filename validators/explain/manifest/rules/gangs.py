@@ -204,7 +204,7 @@ def minimum(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
             words=["minAvailable", "total replicas"],
         )
     for task in (manifest.obj["spec"].get("tasks") or ()) if job.family == "batch.volcano.sh" else ():
-        if (task.get("minAvailable") or 0) > task.get("replicas", 0):
+        if (task.get("minAvailable") or 0) > (task.get("replicas") or 0):
             yield flaw(
                 "MinMemberTooHigh",
                 f"minAvailable of task {task.get('name')} is {task['minAvailable']}, but it has "

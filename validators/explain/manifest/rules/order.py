@@ -52,7 +52,7 @@ def _of_volcano(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
 
 def _least_of(task: Object) -> int:
     least = task.get("minAvailable")
-    return int(task.get("replicas", 0) if least is None else least)
+    return int((task.get("replicas") or 0) if least is None else least)
 
 
 def _of_launcher(manifest: Manifest) -> Iterator[Flaw]:

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from kubeflow_volcano.catalog.parts import groups_of, known_groups
+from kubeflow_volcano.catalog.served_apis import served_apis
 from kubeflow_volcano.cluster.objects import Object, group_of, mappings_in
 from kubeflow_volcano.cluster.volcano import QUEUE_NAME
 from kubeflow_volcano.text import did_you_mean, few
 from kubeflow_volcano.validators.core.facts import Fact, Facts, Unread
 from kubeflow_volcano.validators.explain.creation.companions import bad_service_name
 from kubeflow_volcano.validators.explain.creation.prerequisites import BUILT_IN_CLASSES, PRIORITY_CLASSES
+from kubeflow_volcano.validators.explain.manifest import built_in
 from kubeflow_volcano.validators.explain.manifest.edits import Edit
 from kubeflow_volcano.validators.explain.manifest.model import FILES, Flaw, Manifest, flaw
 from kubeflow_volcano.validators.explain.manifest.rules.gangs import KUBE_BATCH_GROUPS
+from kubeflow_volcano.validators.explain.manifest.schemas import of_releases
 from kubeflow_volcano.validators.explain.manifest.templates import shown
 from kubeflow_volcano.validators.explain.model import VOLCANO
 from kubeflow_volcano.validators.explain.queue_marks import field_of_queue, unread_queues
@@ -54,11 +57,16 @@ def served(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
 def other_group(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
     """A kind of Kubeflow or Volcano in a group of theirs that has it in no release, and that another one has.
 
-    Rule: none of its own: the CustomResourceDefinitions of the catalog's releases; with a cluster, discovery tells it.
+    Likewise a kind of Kubernetes in a version of its API that has it no longer or never had it.
+
+    Rule: none of its own: the CustomResourceDefinitions of the catalog's releases, the models of Kubernetes' client for
+    Python and served_apis.yaml of the catalog; with a cluster, discovery tells it.
     """
     ref = manifest.ref
     if not isinstance(facts.found.get(SERVED), Unread) or _brought(ref.api_version, ref.kind, facts):
         return
+    if not of_releases(ref.api_version, ref.kind):
+        yield from _of_kubernetes(manifest)
     groups = groups_of(ref.kind)
     if ref.group in known_groups() and ref.group not in groups and len(groups) == 1:
         ((group, versions),) = groups.items()
@@ -68,6 +76,21 @@ def other_group(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
             needed=f"apiVersion {group}/{versions[-1]}.",
             todo=f"change apiVersion to {group}/{versions[-1]}, whose fields may differ.",
             edits=(),
+        )
+
+
+def _of_kubernetes(manifest: Manifest) -> Iterator[Flaw]:
+    ref = manifest.ref
+    others = built_in.versions_of(ref.kind)
+    old = next((item for item in served_apis() if item.is_about(ref.api_version, ref.kind)), None)
+    if others and (old or built_in.is_stable(ref.api_version)):
+        until = f"after {old.until}" if old and old.until else "of any version"
+        yield flaw(
+            "KindNotServed",
+            f"no Kubernetes {until} has {ref.kind} in {ref.api_version}: it is of {', '.join(others)}.",
+            needed=f"apiVersion {others[0]}.",
+            todo=f"change apiVersion to {others[0]}, whose fields may differ.",
+            blocks=old is None,
         )
 
 

@@ -47,11 +47,11 @@ class Old:
         return obj
 
 
-def test_a_server_without_schemas_leaves_unknown_fields_open_and_says_so() -> None:
+def test_where_a_server_has_no_schemas_fields_are_those_of_releases() -> None:
     files = [Manifest("job.yaml", 1, tfjob(replica=2))]
     answer = judge(files, surroundings(files, cast("Cluster", Old())))
-    assert not answer.warned
-    assert [item.reason for item in answer.unread] == ["NoSchemas"]
+    assert [item.reason for item in answer.manifests[0].findings] == ["UnknownField"]
+    assert not answer.unread
 
 
 class Denying(Old):

@@ -80,7 +80,9 @@ def test_what_may_not_be_read_is_told_and_not_called_missing() -> None:
     [
         queued(vcjob()),
         queued(tfjob(), labels={}, annotations=LABEL),
-        queued(made("batch/v1", "CronJob", "c", spec={"jobTemplate": {"spec": {"template": {}}}})),
+        queued(
+            made("batch/v1", "CronJob", "c", spec={"schedule": "@daily", "jobTemplate": {"spec": {"template": {}}}})
+        ),
     ],
 )
 def test_a_label_that_kueue_does_not_read(obj: Object) -> None:
@@ -126,4 +128,4 @@ def test_objects_with_other_types_than_the_api_s() -> None:
         made(VERSIONS[0], "LocalQueue", "people", spec=["whole"]),
         made(VERSIONS[0], "ClusterQueue", "whole", namespace="", spec="x", status=None),
     ]
-    assert set(reasons(*odd, offline=True)) == {"KueueLabelNotRead"}
+    assert set(reasons(*odd, offline=True)) == {"WrongType"}

@@ -16,7 +16,6 @@ from tests.samples.manifests import made, reasons
         ({"model": {}, "containers": []}, 0),
         ({"containers": [{"name": "a"}]}, 0),
         ({"model": {}, "workerSpec": {}}, 0),
-        ("text", 0),
         ({"sklearn": {}, "pytorch": {}}, 1),
         ({"minReplicas": 1}, 1),
     ],

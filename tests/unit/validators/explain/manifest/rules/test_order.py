@@ -69,7 +69,7 @@ def test_a_flow_runs_each_template_once() -> None:
     other = {"name": "other", "dependsOn": {"targets": ["prepare"]}}
     assert reasons(flow({"name": "prepare"}, fit, other), offline=True) == []
     assert reasons(flow({"name": "prepare"}, fit, {"name": "prepare"}), offline=True) == ["FlowNamedTwice"]
-    assert reasons(flow("prepare", "prepare"), offline=True) == []
+    assert reasons(flow("prepare", "prepare"), offline=True) == ["WrongType"]
     assert reasons(made("flow.volcano.sh/v1alpha1", "JobFlow", "f"), offline=True) == []
 
 
@@ -81,4 +81,4 @@ def test_flows_that_wait_for_each_other_or_for_none() -> None:
     assert reasons(waiting(a="b", b="c", c="a", d="a"), offline=True) == ["FlowWaitsForItself"]
     assert reasons(waiting(a="a"), offline=True) == ["FlowWaitsForItself"]
     assert reasons(waiting(a="b"), offline=True) == ["FlowTargetMissing"]
-    assert reasons(flow({"name": "a", "dependsOn": {"targets": "b"}}), offline=True) == []
+    assert reasons(flow({"name": "a", "dependsOn": {"targets": "b"}}), offline=True) == ["WrongType"]
