@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from gang_demo.catalogue import CASES
-from kubeflow_volcano.catalog import data, fields, read
+from kubeflow_volcano.catalog import data, read
+from kubeflow_volcano.catalog.kinds import fields
 from kubeflow_volcano.deriving.entry import judged_text, text_of
 from kubeflow_volcano.deriving.fields import definitions_in, fields_of
 from kubeflow_volcano.deriving.single import PLUGINS, PROGRAMS, SINGLE, derive_single, kept_objects, objects_of

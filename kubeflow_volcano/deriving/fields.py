@@ -1,4 +1,4 @@
-"""The fields of kinds, from the CustomResourceDefinitions of all releases, as catalog/fields.py describes them.
+"""The fields of kinds, from the CustomResourceDefinitions of all releases, as catalog/kinds/fields.py describes them.
 
 Releases differ, and a manifest does not say which one it is for: a field counts that any of them has, and a limit that
 all of them have.

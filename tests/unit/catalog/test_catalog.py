@@ -209,5 +209,6 @@ def test_every_data_file_is_valid_and_every_schema_is_of_one() -> None:
     names = {path.relative_to(data.HOME).with_suffix("").as_posix() for path in data.HOME.rglob("*.yaml")}
     names = {name for name in names if "/manifests/" not in name}
     assert all(data.load(name) for name in names)
-    schemas = {path.relative_to(data.HOME / "schemas").with_suffix("").as_posix() for path in data.HOME.rglob("*.json")}
+    folder = data.HOME / "schemas"
+    schemas = {path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.json")}
     assert schemas == {data.FOLDERS.get(name.partition("/")[0], name) for name in names}

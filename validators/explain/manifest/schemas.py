@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kubeflow_volcano.catalog import fields
+from kubeflow_volcano.catalog.kinds import fields
 from kubeflow_volcano.catalog.parts import groups_of
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, group_of

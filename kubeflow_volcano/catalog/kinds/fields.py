@@ -15,7 +15,7 @@ from typing import Any
 from kubeflow_volcano.catalog.data import HOME
 from kubeflow_volcano.foreign import read_json
 
-FILE = "fields.json"
+FILE = "kinds/fields.json"
 _PARAMETERS = [
     {
         "name": "string",
