@@ -1,7 +1,7 @@
 """The fields of kinds, from the CustomResourceDefinitions of all releases, as catalog/kinds/fields.py describes them.
 
-Releases differ, and a manifest does not say which one it is for: a field counts that any of them has, and a limit that
-all of them have.
+Releases differ, and a manifest does not say which one it is for: a field counts that any of them has, the widest limit
+of those that have one, and what all of them require.
 """
 
 from __future__ import annotations
@@ -102,12 +102,13 @@ def _object(schemas: Sequence[Schema], nodes: dict[str, str]) -> dict[str, Any]:
 
 
 def _limits(schemas: Sequence[Schema]) -> dict[str, Any]:
+    """Those of the releases that have some: webhooks and operators of others refuse what they exclude, too."""
     found: dict[str, Any] = {}
-    if all("enum" in item for item in schemas):
-        found["enum"] = list(dict.fromkeys(value for item in schemas for value in item["enum"]))
+    if values := [value for item in schemas for value in item.get("enum", ())]:
+        found["enum"] = list(dict.fromkeys(values))
     for key, widest in (("minimum", min), ("maximum", max)):
-        if all(key in item for item in schemas):
-            found[key] = widest(item[key] for item in schemas)
+        if bounds := [item[key] for item in schemas if key in item]:
+            found[key] = widest(bounds)
     return found
 
 

@@ -176,7 +176,15 @@ def _of_object(value: Object, schema: Schema, known: Known, path: Path) -> Itera
         elif (names or others is False) and not others and not schema.get(_FREE):
             yield _unknown((*path, key), names, known)
         else:
-            yield from _faults(item, {}, known, (*path, key))
+            yield from _beside(key, item, names, known, path)
+
+
+def _beside(key: str, value: Any, names: Iterable[str], known: Known, path: Path) -> Iterator[Fault]:
+    """A field that the API server keeps beside those that it knows, and that nothing reads where it is."""
+    if names and (found := _unknown((*path, key), names, known)).place:
+        yield replace(found, said=f"{found.said} Where it is, it is kept and not read.")
+    else:
+        yield from _faults(value, {}, known, (*path, key))
 
 
 def _unknown(path: Path, names: Iterable[str], known: Known) -> Fault:

@@ -161,7 +161,8 @@ def _faults(manifest: Manifest, facts: Facts) -> Sequence[Fault]:
         return tuple(faults(manifest.obj, known)) if known else ()
     if of_releases(ref.api_version, ref.kind):
         return manifest.faults
-    if known := of_files(ref.api_version, ref.kind, facts.known(FILES)):
+    files = facts.known(FILES)
+    if known := of_files(ref.api_version, ref.kind, files):
         return tuple(faults(manifest.obj, known))
     others = served_instead(ref.api_version, ref.kind)
     why = f", but that of {', '.join(others)}" if others else ""
