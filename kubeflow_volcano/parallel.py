@@ -6,6 +6,7 @@ import contextlib
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 from typing import TypeVar
 
 _Item = TypeVar("_Item")
@@ -62,6 +63,20 @@ def carrying_thread(work: Callable[[], None], failed: Callable[[BaseException], 
             failed(error)
 
     return threading.Thread(target=run, name=name, daemon=True)
+
+
+def begun(work: Callable[[], _Answer]) -> Callable[[], _Answer]:
+    """Begin `work` in a daemon thread; the call that is returned waits for its answer, or raises what it raised."""
+    future: Future[_Answer] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:  # noqa: BLE001  raised in the caller
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="begun", daemon=True).start()
+    return future.result
 
 
 @contextlib.contextmanager

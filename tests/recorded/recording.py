@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -19,6 +19,7 @@ from kubeflow_volcano.validators.checks.reach.clock import CLOCKS
 from kubeflow_volcano.validators.core.check import closure
 from kubeflow_volcano.validators.core.facts import Fact, Facts, Unread
 from kubeflow_volcano.validators.core.resources import RESOURCES
+from kubeflow_volcano.validators.reading.trimming import trim_of
 from kubeflow_volcano.validators.run.options import Options, expectations_of
 from kubeflow_volcano.validators.subjects.simulation import SIMULATED_WEBHOOKS
 from tests.recorded.codec import plain, read_back
@@ -118,10 +119,17 @@ def load(name: str) -> Facts:
         datetime.fromisoformat(data["taken"]).timestamp(),
         server_version=data["server"],
         cluster_uid=data["uid"],
-        objects=objects
-        | {kind: tuple(as_read(kind, item) for item in found) for kind, found in data["objects"].items()},
+        objects=objects | {kind: _as_kept(kind, found) for kind, found in data["objects"].items()},
         found={_FACTS[item]: read_back(_FACTS[item], found) for item, found in data["facts"].items()},
     )
+
+
+def _as_kept(kind: str, items: Iterable[Object]) -> tuple[Object, ...]:
+    """Recorded objects without what a run drops as it reads them, so that no check is judged by that."""
+    found, trim = tuple(as_read(kind, item) for item in items), trim_of(kind)
+    for item in found:
+        trim(item)
+    return found
 
 
 def _as_real(fact: Fact[Any], facts: Facts) -> Any:

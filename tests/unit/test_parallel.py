@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 
 import pytest
 
-from kubeflow_volcano.parallel import in_parallel
+from kubeflow_volcano.parallel import begun, in_parallel
 
 
 def test_answers_come_in_the_order_of_the_items_and_no_more_work_at_a_time_than_is_allowed() -> None:
@@ -49,3 +50,12 @@ def test_an_error_is_raised_at_once_and_nothing_more_is_begun() -> None:
     hold.set()
     time.sleep(0.1)
     assert len(begun) < 6
+
+
+def test_what_was_begun_goes_on_beside_its_caller_who_gets_its_answer_or_its_exception() -> None:
+    go = threading.Event()
+    answer = begun(lambda: go.wait(60))
+    go.set()
+    assert answer() is True
+    with pytest.raises(SystemExit):
+        begun(lambda: sys.exit(1))()

@@ -55,8 +55,9 @@ def collect(
 ) -> Facts:
     """One snapshot for these checks, with the further facts that they read.
 
-    Pods are watched for `seconds` before it, where a check that waits for no probe reads that; the caller's rights, and
-    what hardly ever changes, are read meanwhile. `rights` are the rules that the run needs, by namespace.
+    Pods are watched for `seconds` before it, where a check that waits for no probe reads that, and listed once for it;
+    the caller's rights, and what hardly ever changes, are read meanwhile. `rights` are the rules that the run needs,
+    by namespace.
 
     Raises:
         ApiError: nothing at all could be read, for another reason than a lack of rights.
@@ -70,9 +71,10 @@ def collect(
         missing = missing_for_reading(cluster, checks, rights, probe_namespace, read_only=read_only)
         steady = _lists(cluster, [item for item in wanted if item.steady], expectations) if watch else {}
         window, known = _seen(watch, progress)
-    progress(f"reading {counted(len(wanted), 'kind')} of objects")
-    now = partial(_snapshot, cluster, wanted, expectations, timing)
-    facts = _settled(now, steady, known, again=set(workloads.RESOURCE_OF_KIND.values()) <= set(wanted))
+        progress(f"reading {counted(len(wanted), 'kind')} of objects")
+        facts = _snapshot(cluster, wanted, expectations, timing, {**steady, **known})
+        if watch and known and set(workloads.RESOURCE_OF_KIND.values()) <= set(wanted):
+            facts = _settled(facts, watch, partial(_snapshot, cluster, wanted, expectations, timing), steady)
     facts = replace(facts, unread={**missing, **facts.unread}, probe_namespace=probe_namespace, rights=rights)
     facts = replace(facts, found={WINDOW: window} if watched else {})
     further = [item for item in read if isinstance(item, Fact) and not (item.dry_run and read_only)]
@@ -129,14 +131,19 @@ def _seen(watch: Watch | None, progress: Progress) -> tuple[Window | Unread | No
     return window, {PODS: pods}
 
 
-def _settled(now: Callable[[_Answers], Facts], steady: _Answers, known: _Answers, *, again: bool) -> Facts:
-    """A snapshot in which no workload is a moment behind its pods, if that comes within some seconds."""
-    facts = now({**steady, **known})
-    for _ in range(_SETTLE_TRIES if known and again else 0):
+def _settled(facts: Facts, watch: Watch, now: Callable[[_Answers], Facts], steady: _Answers) -> Facts:
+    """These, or a later snapshot in which no workload is a moment behind its pods, if that comes within some seconds.
+
+    The watch has the pods by then: listing them takes minutes on a large cluster.
+    """
+    for _ in range(_SETTLE_TRIES):
         if not _behind(facts):
             break
-        time.sleep(facts.timing.settle_seconds)
-        facts = now(steady)
+        try:
+            pods = watch.after(facts.timing.settle_seconds)
+        except ApiError:
+            break
+        facts = now({**steady, PODS: pods})
     return facts
 
 

@@ -1,11 +1,12 @@
 """What of an object no check reads, and no report shows: taken away page by page, so that a large cluster fits.
 
-Of the text of 10,000 pods about two thirds are this. A check that needs one of these fields removes it from the list.
-What pods have alike is in memory once: objects are only read afterwards.
+Of pods, of which there are most, only what is named here stays: a check that needs another field adds it. What pods
+have alike is in memory once: objects are only read afterwards.
 """
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from sys import intern
@@ -16,26 +17,42 @@ from kubeflow_volcano.cluster.api.client import Trim
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.validators.core.resources import CRDS, JOBS, NODES, PODS
 
+_Keys = tuple[str, ...]
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-_OF_CONTAINERS = (
-    "args",
-    "command",
-    "env",  # where secrets stand in the open
-    "envFrom",
-    "lifecycle",
-    "livenessProbe",
-    "readinessProbe",
-    "startupProbe",
-    "terminationMessagePath",
-    "terminationMessagePolicy",
+_SYSTEM = "kube-system"
+
+_OF_METADATA = (
+    *("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp"),
+    *("annotations", "finalizers", "labels", "ownerReferences"),
 )
-_OF_PODS = ("dnsPolicy", "enableServiceLinks", "preemptionPolicy", "serviceAccount", "terminationGracePeriodSeconds")
-_OF_STATUSES = ("allocatedResources", "resources", "user", "volumeMounts")  # as the pod asks for them
+_OF_SPECS: _Keys = (
+    *("containers", "initContainers", "overhead", "tolerations"),
+    *("hostname", "hostNetwork", "nodeName", "schedulerName", "schedulingGroup"),
+)
+_OF_CONTAINERS: _Keys = ("name", "image", "ports", "resources", "restartPolicy")
+_OF_STATUSES = ("phase", "reason", "message", "podIP", "conditions", "containerStatuses", "initContainerStatuses")
+_OF_CONDITIONS = ("type", "status", "reason", "message", "lastTransitionTime")
+_OF_CONTAINER_STATUSES = ("name", "image", "imageID", "ready", "restartCount", "state", "lastState", "user")
+_CONTAINERS = {"containers", "initContainers"}
+_INNER = {
+    "conditions": _OF_CONDITIONS,
+    "containerStatuses": _OF_CONTAINER_STATUSES,
+    "initContainerStatuses": _OF_CONTAINER_STATUSES,
+}
+_OWN = frozenset({"name", "uid"})
+"""Texts that hardly two pods have alike."""
+_WITH_CLAIMS = ("hostPID", "securityContext", "shareProcessNamespace", "volumes")
+"""Fields of specs by which pods with claims can be asked whether they may write."""
+_OF_CONTAINERS_WITH_CLAIMS = ("securityContext", "volumeMounts")
+_OF_SYSTEM_CONTAINERS = ("command", "args")
+"""Only Kubernetes' own programs are known by their flags; those of others may hold secrets, as `env` does."""
 
 
-def trim_of(resource: str) -> Trim:
-    """How objects of a Resource are trimmed."""
-    special = partial(_pod, {}) if resource == PODS else _SPECIAL.get(resource)
+def trim_of(resource: str, *, whole_pods: bool = False) -> Trim:
+    """How objects of a Resource are trimmed; with `whole_pods`, pods as any other kind."""
+    special = _SPECIAL.get(resource)
+    if resource == PODS and not whole_pods:
+        special = partial(_pod, {})
     return partial(_trim, special, with_managers=resource in _WITH_MANAGERS)
 
 
@@ -65,51 +82,54 @@ def _require_parts(obj: Object) -> None:
             raise TypeError(f"{key} of {Ref.of(obj)} is {obj[key]!r:.80}")
 
 
-def _pod(alike: dict[str, Any], pod: Object) -> None:
-    """Keep of a pod what says who it is, where it is to run, as whom, with which volumes, and how it fares."""
-    meta, spec, status = pod["metadata"], pod["spec"], pod.get("status", {})
-    tokens = {volume.get("name") for volume in spec.get("volumes") or () if "projected" in volume}
-    meta.pop("generateName", None)
-    _drop(spec, _OF_PODS)
-    _drop(status, ("hostIPs", "podIPs"))  # the first of each is there beside it
-    if tokens:
-        spec["volumes"] = [volume for volume in spec["volumes"] if volume.get("name") not in tokens]
-    for containers in (spec["containers"], spec.get("initContainers") or ()):
+def _pod(alike: dict[bytes, Any], pod: Object) -> None:
+    """Keep of a pod what says who it is, where it is to run, as whom, with which claims, and how it fares."""
+    in_system = pod["metadata"].get("namespace") == _SYSTEM
+    pod["metadata"] = _shared(alike, _kept(pod["metadata"], _OF_METADATA))
+    pod["spec"] = _shared(alike, _spec(pod["spec"], _OF_SYSTEM_CONTAINERS if in_system else ()))
+    if "status" in pod:
+        pod["status"] = _status(pod["status"])
+
+
+def _spec(spec: Object, more: _Keys) -> Object:
+    keys, containers, of_containers = _OF_SPECS, spec["containers"], (*_OF_CONTAINERS, *more)
+    if claims := [item for item in spec.get("volumes") or () if "persistentVolumeClaim" in item]:
+        spec["volumes"], names = claims, [item["name"] for item in claims]
         for container in containers:
-            _drop(container, _OF_CONTAINERS)
-            if tokens and container.get("volumeMounts"):
-                mounts = container["volumeMounts"]
-                container["volumeMounts"] = [mount for mount in mounts if mount.get("name") not in tokens]
-            _share(alike, container, ("ports", "resources", "securityContext", "volumeMounts"))
-    for item in status.get("containerStatuses") or ():
-        _drop(item, _OF_STATUSES)
-    _share(alike, meta, ("annotations", "labels", "ownerReferences"))
-    _share(alike, spec, ("affinity", "nodeSelector", "securityContext", "tolerations", "volumes"))
-    for part in (spec, status):
-        for key in ("containers", "initContainers", "conditions", "containerStatuses"):
-            if key in part:
-                part[key] = _compact(part[key])
-    pod |= {key: _compact(pod[key]) for key in ("metadata", "spec", "status") if key in pod}
+            mounts = container.get("volumeMounts") or ()
+            container["volumeMounts"] = [item for item in mounts if item["name"] in names]
+        keys, of_containers = (*keys, *_WITH_CLAIMS), (*of_containers, *_OF_CONTAINERS_WITH_CLAIMS)
+    kept = _kept(spec, keys)
+    for key in _CONTAINERS & kept.keys():
+        kept[key] = [_kept(item, of_containers) for item in kept[key] or ()]
+    return kept
 
 
-def _drop(part: Object, keys: Iterable[str]) -> None:
-    for key in keys:
-        part.pop(key, None)
+def _status(status: Object) -> Object:
+    kept = _kept(status, _OF_STATUSES)
+    for key, inner in _INNER.items():
+        if key in kept:
+            kept[key] = [_interned(_kept(item, inner)) for item in kept[key] or ()]
+    return kept
 
 
-def _share(alike: dict[str, Any], part: Object, keys: Iterable[str]) -> None:
-    for key in keys:
-        if key in part:
-            part[key] = alike.setdefault(repr(part[key]), part[key])
+def _kept(part: Object, keys: Iterable[str]) -> Object:
+    return {key: part[key] for key in keys if key in part}
 
 
-def _compact(part: Any) -> Any:
-    """A part with equal texts once in memory, and without the room that a dict keeps for keys it no longer has."""
-    if isinstance(part, list):
-        return [_compact(item) for item in part]
-    if not isinstance(part, dict):
-        return part
-    return {key: intern(value) if isinstance(value, str) else value for key, value in part.items()}
+def _interned(part: Object) -> Object:
+    for key, value in part.items():
+        if type(value) is str and key not in _OWN:
+            part[key] = intern(value)
+    return part
+
+
+def _shared(alike: dict[bytes, Any], part: Object) -> Object:
+    """The part with what other pods have alike, also in the types of its values."""
+    for key, value in part.items():
+        if value and type(value) in {dict, list}:
+            part[key] = alike.setdefault(marshal.dumps(value, 2), value)
+    return _interned(part)
 
 
 def _crd(crd: Object) -> None:

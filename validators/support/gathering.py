@@ -31,6 +31,8 @@ _MOST_LOGS = 300
 _SYSTEM = "kube-system"
 """Of its pods, logs of those that are not ready only: a large cluster has hundreds of others."""
 
+_COMMANDS = ("args", "command", "env", "envFrom", "lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
+
 Target = tuple[Resource, str]
 
 
@@ -183,8 +185,17 @@ def _read_log(cluster: Cluster, log: _Log) -> Sequence[str]:
 
 
 def _as_yaml(resource: Resource, objects: Sequence[Object]) -> str:
-    trim = trim_of(resource)
+    trim = trim_of(resource, whole_pods=True)
     for obj in objects:
         trim(obj)
+        if resource == PODS:
+            _hide_commands(obj["spec"])
     shown = without_secrets(objects, every_variable=True)
     return yaml.dump_all(shown, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True)
+
+
+def _hide_commands(spec: Object) -> None:
+    """Remove what containers are started with: it may hold credentials in any form."""
+    for container in (*spec["containers"], *(spec.get("initContainers") or ())):
+        for key in _COMMANDS:
+            container.pop(key, None)

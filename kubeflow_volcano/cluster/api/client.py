@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Self
@@ -15,6 +15,7 @@ from kubeflow_volcano.cluster.api.discovery import AGGREGATED, Kinds, Resource, 
 from kubeflow_volcano.cluster.api.errors import ApiError, NotServed, odd_answers
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.parallel import begun
 from kubeflow_volcano.problems import Unreachable
 
 _NO_LOGS = ("unable to retrieve container logs for ", "failed to try resolving symlinks in path ")
@@ -181,23 +182,35 @@ class Cluster(Connection):
         """The objects of a kind in pages. If the continue token expires (410 Gone), the listing begins again.
 
         `cached` accepts what the server's watch cache holds, which may lag behind etcd: one page, whatever the `size`.
+        The next page is on its way while one is trimmed.
 
         Raises:
             NotServed: the server does not serve the kind.
         """
         path = self.resource(api_version, kind).path(namespace)
         accept = BRIEF_LIST if brief else WHOLE
-        query = {"limit": str(size)} | _selectors(labels, fields) | ({"resourceVersion": "0"} if cached else {})
-        restarted = False
+        selectors, limit = _selectors(labels, fields), {"limit": str(size)}
+
+        def asking(query: Mapping[str, str]) -> Callable[[], Any]:
+            return partial(self.request, "GET", path, query=query, accept=accept, deadline=deadline)
+
+        answer, token = asking(limit | selectors | ({"resourceVersion": "0"} if cached else {})), ""
+        restarts, restarted = 0, False
         while True:
             try:
-                page = self.request("GET", path, query=query, accept=accept, deadline=deadline)
+                page = answer()
             except ApiError as error:
-                if error.status != HTTPStatus.GONE or "continue" not in query:
+                if error.status != HTTPStatus.GONE or not token:
                     raise
-                query, restarted = _selectors(labels, fields), True  # in one page, which needs no token
+                restarts, restarted = restarts + 1, True
+                # A list that is too slow for its tokens comes in one page, which needs none.
+                answer, token = asking(selectors if restarts > 1 else limit | selectors), ""
                 continue
             with odd_answers(f"{kind} objects"):
+                version, token = page["metadata"]["resourceVersion"], page["metadata"].get("continue")
+                if token:
+                    answer = asking(limit | selectors | {"continue": token})  # which names the resourceVersion
+                    answer = begun(answer) if trim else answer
                 items = page["items"] or ()  # null in an empty list of metadata
                 for item in items:
                     _require_metadata(item["metadata"])
@@ -205,13 +218,10 @@ class Cluster(Connection):
                     item["apiVersion"], item["kind"] = api_version, kind
                     if trim:
                         trim(item)
-                version, token = page["metadata"]["resourceVersion"], page["metadata"].get("continue")
             yield Listing(tuple(items), version, restarted)
-            restarted = False
             if not token:
                 return
-            query["continue"] = token
-            query.pop("resourceVersion", None)  # the token names one
+            restarted = False
 
     def create(self, obj: Object, *, dry_run: bool = False, deadline: Deadline | None = None) -> Object:
         """Create an object. After a retry, AlreadyExists may mean that this call created it."""

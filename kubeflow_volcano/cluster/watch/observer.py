@@ -25,7 +25,8 @@ from kubeflow_volcano.parallel import carrying_thread
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.3, 2.0
 _BRIEF_SECONDS = 0.9  # a stream that ends sooner counts as broken
 _STRETCH_SECONDS = 60.0
-_News = Literal["RESET", "ADDED", "MODIFIED", "DELETED", "CURRENT"]
+_MOST_BREAKS = 3
+_News = Literal["RESET", "ADDED", "MODIFIED", "DELETED", "CURRENT", "LOST"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +45,8 @@ class Change:
     """An event of one subject.
 
     RESET carries all objects of the subject (at the start and after every break of the stream). CURRENT carries none:
-    every change until now has been reported. The others carry the object that changed. `at` is the monotonic time of
-    arrival.
+    every change until now has been reported. LOST carries none either: what was reported is outdated, and a RESET
+    follows. The others carry the object that changed. `at` is the monotonic time of arrival.
     """
 
     subject: Subject
@@ -61,7 +62,11 @@ class Observer:
     (401, 403) ends the iteration, as does any other exception of a thread.
 
     The server ends each stream after `stretch` seconds, and the watch opens the next one. A stream that is 5 s late
-    counts as broken. If the caller sets `stretch`, each such end yields CURRENT. `trim` is applied to every object.
+    counts as broken. `trim` is applied to every object.
+
+    A caller that sets `stretch` watches for a certain time what is dear to list. Each end of a stream yields CURRENT
+    and renews the deadline; a stream that breaks is opened again from where it was, three times in a row at most; and
+    LOST comes before a new list.
     """
 
     def __init__(
@@ -76,7 +81,7 @@ class Observer:
         self._cluster = cluster
         self._deadline = deadline
         self._stretch = stretch or _STRETCH_SECONDS
-        self._reports_current = stretch is not None
+        self._is_dear = stretch is not None
         self._trim = trim
         self._news: queue.Queue[Change | BaseException] = queue.Queue()
         self._stop = threading.Event()
@@ -113,21 +118,26 @@ class Observer:
             yield news
 
     def _follow(self, subject: Subject) -> None:
-        pause, version = _FIRST_PAUSE, ""
+        pause, version, breaks = _FIRST_PAUSE, "", 0
         while not self._over:
-            started, asked = time.monotonic(), 0.0
+            started, asked, whole = time.monotonic(), 0.0, False
             try:
                 version = version or self._reset(subject)
                 if not version:
                     continue
-                version = self._watch(subject, version)
+                version, whole = self._watch(subject, version)
             except ApiError as error:
                 if not error.transient and error.status != HTTPStatus.GONE:
                     raise
-                version, asked = "", error.retry_after or 0.0
+                version, asked = "" if error.status == HTTPStatus.GONE else version, error.retry_after or 0.0
+            breaks = 0 if whole else breaks + 1
+            if not version or breaks > (_MOST_BREAKS if self._is_dear else 0):
+                version = ""
+                if self._is_dear:
+                    self._put(subject, "LOST", ())
             if time.monotonic() - started >= _BRIEF_SECONDS:
                 pause = _FIRST_PAUSE
-                if version:
+                if whole:
                     continue
             self._stop.wait(min(max(pause, asked), self._deadline.remaining))
             pause = min(pause * 2, _LONGEST_PAUSE)
@@ -155,8 +165,10 @@ class Observer:
         self._put(subject, "RESET", listing.items)
         return listing.resource_version
 
-    def _watch(self, subject: Subject, version: str) -> str:
-        """Follow one stream from `version`; returns the next resourceVersion, or '' if a new list is needed.
+    def _watch(self, subject: Subject, version: str) -> tuple[str, bool]:
+        """Follow one stream from `version`; returns the next resourceVersion, and whether the server ended the stream.
+
+        The resourceVersion is '' if the server says that a new list is needed.
 
         Raises:
             ApiError: the server does not open the stream.
@@ -177,24 +189,26 @@ class Observer:
         self._open[subject] = response
         try:
             if self._stop.is_set():  # __exit__ ran while the stream was opened, and did not close it
-                return ""
+                return version, False
             for line in _lines(response):
                 event = read_json(line)
                 if event["type"] == "ERROR":
-                    return ""
-                version = event["object"]["metadata"]["resourceVersion"]
+                    return "", False
+                reached = event["object"]["metadata"]["resourceVersion"]
                 if event["type"] != "BOOKMARK":
                     if self._trim:
                         self._trim(event["object"])
                     self._put(subject, event["type"], (event["object"],))
+                version = reached
         except (urllib3.exceptions.HTTPError, OSError, ValueError):
-            return ""
+            return version, False
         finally:
             self._open.pop(subject, None)
             response.close()
-        if self._reports_current:
+        if self._is_dear:
+            self._deadline.renew()
             self._put(subject, "CURRENT", ())
-        return version
+        return version, True
 
     def _put(self, subject: Subject, kind: _News, objects: tuple[Object, ...]) -> None:
         self._news.put(Change(subject, kind, objects, time.monotonic()))

@@ -81,12 +81,12 @@ def test_ceded_fields_and_the_replicas_of_an_autoscaler_are_not_compared(api: An
     assert again["ceded"].presence is Presence.UP_TO_DATE
 
 
-def test_a_list_that_becomes_too_old_is_read_as_a_whole(api: Any) -> None:
+def test_a_list_that_becomes_too_old_is_read_anew(api: Any) -> None:
     gone = api.status(410, "Expired", "the provided continue parameter is too old")
     api.on("GET", MAPS, page(api, live("a"), more="next"), gone, page(api, live("a"), live("b"), live("c")))
     found = looked(api, text("a"), text("b"), text("c"))
     assert {item.presence for item in found.values()} == {Presence.UP_TO_DATE}
-    assert "limit" not in api.seen("GET", MAPS)[2].query
+    assert "continue" not in api.seen("GET", MAPS)[2].query
 
 
 def test_few_objects_are_asked_for_by_name(api: Any) -> None:

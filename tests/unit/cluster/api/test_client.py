@@ -6,6 +6,7 @@ import base64
 import datetime as dt
 import json
 import subprocess
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -290,9 +291,29 @@ def test_a_list_that_took_too_long_begins_anew_without_what_is_gone_since(api: A
         items = [{"metadata": {"name": name}} for name in names]
         return api.reply(body={"metadata": {"resourceVersion": "7", "continue": more}, "items": items})
 
-    api.on("GET", MAPS, page("ab", "token"), api.status(410, "Expired", "too old"), page("bc", ""))
+    gone = api.status(410, "Expired", "too old")
+    api.on("GET", MAPS, page("ab", "token"), gone, page("b", "token"), gone, page("bc", ""))
     found = api.connect().list("v1", "ConfigMap", namespace="ns").items
     assert [item["metadata"]["name"] for item in found] == ["b", "c"]
+    asked = [sorted(request.query) for request in api.seen("GET", MAPS)]
+    assert asked == [["limit"], ["continue", "limit"], ["limit"], ["continue", "limit"], []]
+
+
+def test_the_next_page_is_asked_for_before_one_is_trimmed(api: Any) -> None:
+    """So that server and client work at the same time."""
+    asked = threading.Event()
+
+    def answer(request: Any) -> Any:
+        more = "" if "continue" in request.query else "token"
+        if not more:
+            asked.set()
+        items = [{"metadata": {"name": more or "last"}}]
+        return api.reply(body={"metadata": {"resourceVersion": "7", "continue": more}, "items": items})
+
+    api.on("GET", MAPS, answer)
+    in_time: list[bool] = []
+    api.connect().list("v1", "ConfigMap", namespace="ns", trim=lambda _: in_time.append(asked.wait(20)))
+    assert in_time == [True, True]
 
 
 def test_objects_are_trimmed_and_metadata_alone_is_asked_for(api: Any) -> None:

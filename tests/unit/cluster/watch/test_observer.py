@@ -137,15 +137,42 @@ def test_changes_end_at_the_deadline(api: Any) -> None:
 
 def test_what_hangs_counts_as_a_break(api: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kubeflow_volcano.cluster.api.connection._LATE_SECONDS", 0.2)
+    monkeypatch.setattr("kubeflow_volcano.cluster.watch.observer._STRETCH_SECONDS", 1.0)
     hung = api.reply(lines=[event("ADDED", "b", "6")], hold=3600.0)
     script(api, listing("5", "a"), hung, listing("50", "c"))
-    with Observer(api.connect(), [SUBJECT], Deadline(60), stretch=1.0) as observer:
-        changes = (item for item in observer.changes(tick=0.2) if item)
-        found = [
-            (item.type, [obj["metadata"]["name"] for obj in item.objects]) for item in itertools.islice(changes, 3)
-        ]
+    found = told(api, 3)
     api.stop.set()
     assert found == [("RESET", ["a"]), ("ADDED", ["b"]), ("RESET", ["c"])]
+
+
+def dear(api: Any, count: int) -> list[tuple[str, list[str]]]:
+    """What is told to somebody who watches for a certain time."""
+    with Observer(api.connect(), [SUBJECT], Deadline(60), stretch=1.0) as observer:
+        changes = (item for item in observer.changes(tick=0.2) if item)
+        return [
+            (item.type, [obj["metadata"]["name"] for obj in item.objects]) for item in itertools.islice(changes, count)
+        ]
+
+
+def test_what_is_dear_to_list_is_watched_on_after_a_break_from_what_was_told_last(api: Any) -> None:
+    cut = api.reply(lines=[event("ADDED", "b", "6")], cut=True)
+    busy = api.status(429, "TooManyRequests", "slow down")
+    script(api, listing("5", "a"), cut, busy, [event("ADDED", "c", "7")])
+    assert dear(api, 4) == [("RESET", ["a"]), ("ADDED", ["b"]), ("ADDED", ["c"]), ("CURRENT", [])]
+    watched = [request.query["resourceVersion"] for request in api.seen("GET", MAPS) if "watch" in request.query]
+    assert watched[:3] == ["5", "6", "6"]
+
+
+def test_a_watch_that_is_broken_time_and_again_is_replaced_by_a_list(api: Any) -> None:
+    script(api, listing("5", "a"), *[api.reply(reset=True)] * 4, listing("50", "b"))
+    assert dear(api, 3) == [("RESET", ["a"]), ("LOST", []), ("RESET", ["b"])]
+
+
+@pytest.mark.parametrize("status", [200, 410])
+def test_before_a_new_list_it_is_told_that_the_old_one_is_outdated(api: Any, status: int) -> None:
+    gone = [{"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired"}}]
+    script(api, listing("5", "a"), gone if status == 200 else api.status(status, "Expired", "old"), listing("50", "b"))
+    assert dear(api, 3) == [("RESET", ["a"]), ("LOST", []), ("RESET", ["b"])]
 
 
 def test_the_end_of_a_stream_says_that_everything_was_told_where_somebody_asks_for_it(api: Any) -> None:

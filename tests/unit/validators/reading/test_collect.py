@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +21,9 @@ from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.core.timing import Timing
 from kubeflow_volcano.validators.reading.collect import collect, unread
 from kubeflow_volcano.validators.reading.devices import DEVICES
+from kubeflow_volcano.validators.reading.stability import Watch
 from kubeflow_volcano.validators.subjects.pods import WINDOW
+from kubeflow_volcano.validators.subjects.workloads import RESOURCE_OF_KIND
 from tests.samples.facts import ref
 
 PODS, NODES, NAMESPACES = "/api/v1/pods", "/api/v1/nodes", "/api/v1/namespaces"
@@ -54,21 +57,23 @@ def listing(api: Any, *items: dict[str, Any]) -> Any:
     return api.reply(body={"metadata": {"resourceVersion": "5"}, "items": list(items)})
 
 
+META = {
+    "name": "p",
+    "namespace": "ns",
+    "uid": "u",
+    "creationTimestamp": "2026-01-01T00:00:00Z",
+    "managedFields": [],
+}
+SPEC = {"containers": [{"name": "c", "image": "i", "env": [{"name": "A", "value": "secret"}]}]}
+
+
 def pods(api: Any) -> Any:
-    meta = {
-        "name": "p",
-        "namespace": "ns",
-        "uid": "u",
-        "creationTimestamp": "2026-01-01T00:00:00Z",
-        "managedFields": [],
-    }
     status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
 
     def answer(request: Any) -> Any:
         if "watch" in request.query:
             return api.reply(lines=[], hold=1.0)
-        spec = {"containers": [{"name": "c", "image": "i", "env": [{"name": "A", "value": "secret"}]}]}
-        return listing(api, {"metadata": dict(meta), "spec": spec, "status": status})
+        return listing(api, {"metadata": dict(META), "spec": copy.deepcopy(SPEC), "status": status})
 
     return answer
 
@@ -83,7 +88,7 @@ def read(api: Any, check: Check) -> Facts:
         probe_namespace="",
         seconds=1.0,
         progress=silent,
-        timing=Timing(),
+        timing=Timing(settle_seconds=0.1),
     )
 
 
@@ -96,6 +101,38 @@ def test_pods_that_were_watched_are_not_listed_a_second_time(server: Any) -> Non
     (found,) = facts.all("pods")
     assert found["metadata"]["name"] == "p"
     assert facts.cluster_uid == "the-cluster"
+
+
+def test_a_snapshot_that_is_taken_again_has_its_pods_from_the_watch(
+    server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    behind = iter([True, False])
+    monkeypatch.setattr("kubeflow_volcano.validators.reading.collect._behind", lambda _: next(behind))
+    streams = iter([[], [{"type": "DELETED", "object": {"metadata": META | {"resourceVersion": "6"}, "spec": SPEC}}]])
+    listed = pods(server)
+
+    def answer(request: Any) -> Any:
+        if "watch" not in request.query:
+            return listed(request)
+        return server.reply(lines=copy.deepcopy(next(streams, [])), hold=1.0)
+
+    server.on("GET", PODS, answer)
+    facts = read(server, some_check(*WATCHED.reads, *RESOURCE_OF_KIND.values()))
+    assert facts.all("pods") == ()
+    assert len([request for request in server.seen("GET", PODS) if "watch" not in request.query]) == 1
+    assert len(server.seen("GET", NODES)) == 2
+
+
+def test_a_snapshot_stands_where_the_watch_ends_before_another_can_be_taken(
+    server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_watch: Watch, _seconds: float) -> Any:
+        raise ApiError(0, "NoAnswer", "broke off")
+
+    monkeypatch.setattr("kubeflow_volcano.validators.reading.collect._behind", lambda _: True)
+    monkeypatch.setattr(Watch, "after", broken)
+    facts = read(server, some_check(*WATCHED.reads, *RESOURCE_OF_KIND.values()))
+    assert [item["metadata"]["name"] for item in facts.all("pods")] == ["p"]
 
 
 @pytest.mark.parametrize("check", [WATCHED, LISTED], ids=["watched", "listed"])

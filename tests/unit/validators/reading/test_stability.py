@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any, Literal
 
 import pytest
@@ -15,6 +17,10 @@ from tests.samples.facts import NOW, instant, pod
 
 PODS = Subject("v1", "Pod")
 NOT_READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "False"}]}
+
+
+class Kept(dict[str, Any]):
+    """A pod that weak references can name."""
 
 
 def turns(before: Object, after: Object, kind: Literal["RESET", "MODIFIED"] = "MODIFIED") -> tuple[int, int]:
@@ -86,6 +92,20 @@ def test_the_window_is_as_long_as_everything_was_told() -> None:
     assert (found.watched, found.pods) == (11.0, {})
 
 
+def test_while_pods_are_listed_again_only_what_is_compared_is_kept_of_the_old_ones() -> None:
+    found, old = Turns(), pod("default/a", status=ready(60))
+    left = weakref.ref(old_pod := Kept(old))
+    found.take(Change(PODS, "RESET", (old_pod,), 0.0))
+    del old_pod
+    found.take(Change(PODS, "LOST", (), 1.0))
+    gc.collect()
+    assert (left(), found.pods, found.watched) == (None, {}, 0.0)
+    found.take(Change(PODS, "LOST", (), 2.0))  # the list was tried and did not come
+    found.take(Change(PODS, "RESET", (pod("default/a", status=ready(2)),), 3.0))
+    assert found.flapped.total() == 1
+    assert found.watched == 3.0
+
+
 def test_pods_are_those_of_the_end() -> None:
     found = Turns()
     found.take(Change(PODS, "RESET", (pod("default/a"), pod("default/b")), 0.0))
@@ -95,17 +115,17 @@ def test_pods_are_those_of_the_end() -> None:
 
 
 def test_a_list_in_many_slow_pages_has_the_time_that_it_takes(api: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stability, "_SILENT_SECONDS", 1.0)
+    monkeypatch.setattr(stability, "_SILENT_SECONDS", 2.0)
 
     def serve(request: Any) -> Any:
         if "watch" in request.query:
             return api.reply(lines=[], hold=float(request.query["timeoutSeconds"]))
         api.stop.wait(0.6)
         number = int(request.query.get("continue", 0))
-        meta = {"resourceVersion": "5"} | ({"continue": str(number + 1)} if number < 3 else {})
+        meta = {"resourceVersion": "5"} | ({"continue": str(number + 1)} if number < 5 else {})
         return api.reply(body={"metadata": meta, "items": [pod(f"default/p{number}")]})
 
     api.on("GET", "/api/v1/pods", serve)
     with Watch(api.connect(), seconds=0.2, grace_seconds=0.0) as watch:
         _, pods = watch.seen(silent)
-    assert len(pods) == 4
+    assert len(pods) == 6

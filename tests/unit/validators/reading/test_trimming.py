@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import pytest
+
 from kubeflow_volcano.validators.reading.trimming import trim_of
 from tests.samples.facts import crd, node, obj, pod
 
@@ -17,7 +19,7 @@ def test_the_record_of_managers_and_the_text_that_was_applied_go() -> None:
     assert "managedFields" not in found["metadata"]
 
 
-def test_of_a_pod_its_environment_and_tokens_go_and_identity_and_volumes_stay() -> None:
+def test_of_a_pod_its_environment_and_tokens_go_and_identity_and_claims_stay() -> None:
     kept: dict[str, Any] = {
         "name": "main",
         "image": "example/image:v1",
@@ -33,16 +35,26 @@ def test_of_a_pod_its_environment_and_tokens_go_and_identity_and_volumes_stay() 
     volumes = [claim, secret, token]
     spec = {"containers": [kept | gone | tokens], "initContainers": [kept | gone], "volumes": volumes}
     found = pod("ns/a", spec=spec | {"dnsPolicy": "ClusterFirst", "nodeName": "n1"})
+    found["status"]["containerStatuses"][0] |= {"user": {"linux": {"uid": 1000}}, "lastState": {}}
     status = copy.deepcopy(found["status"])
     found["status"] |= {"podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}]}
+    found["status"]["containerStatuses"][0] |= {"containerID": "containerd://1", "volumeMounts": []}
     trim_of("pods")(found)
     assert found["spec"] == {
         "containers": [kept],
         "initContainers": [kept],
-        "volumes": [claim, secret],
+        "volumes": [claim],
         "nodeName": "n1",
     }
     assert found["status"] == status | {"podIP": "10.0.0.1"}
+
+
+@pytest.mark.parametrize(("namespace", "kept"), [("kube-system", {"command"}), ("ns", set())])
+def test_flags_stay_only_of_what_kubernetes_runs_by_them(namespace: str, kept: set[str]) -> None:
+    found = pod(f"{namespace}/a")
+    found["spec"]["containers"][0]["command"] = ["kube-scheduler", "--feature-gates=GenericWorkload=true"]
+    trim_of("pods")(found)
+    assert found["spec"]["containers"][0].keys() & {"command"} == kept
 
 
 def test_what_pods_have_alike_is_there_once_and_what_differs_in_its_type_is_not_alike() -> None:
