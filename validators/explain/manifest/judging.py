@@ -70,7 +70,6 @@ RULES: tuple[Rule, ...] = (
     admission.pod_refused,
     references.claims,
     devices.versions,
-    devices.requests,
     devices.containers,
     devices.claims,
     devices.classes,

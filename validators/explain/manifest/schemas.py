@@ -174,24 +174,26 @@ def _of_object(value: Object, schema: Schema, known: Known, path: Path) -> Itera
         elif isinstance(others, Mapping):
             yield from _inside(item, others, known, (*path, key))
         elif (names or others is False) and not others and not schema.get(_FREE):
-            yield _unknown((*path, key), names, known)
+            yield _unknown((*path, key), item, names, known)
         else:
             yield from _beside(key, item, names, known, path)
 
 
 def _beside(key: str, value: Any, names: Iterable[str], known: Known, path: Path) -> Iterator[Fault]:
     """A field that the API server keeps beside those that it knows, and that nothing reads where it is."""
-    if names and (found := _unknown((*path, key), names, known)).place:
+    if names and (found := _unknown((*path, key), value, names, known)).place:
         yield replace(found, said=f"{found.said} Where it is, it is kept and not read.")
     else:
         yield from _faults(value, {}, known, (*path, key))
 
 
-def _unknown(path: Path, names: Iterable[str], known: Known) -> Fault:
+def _unknown(path: Path, value: Any, names: Iterable[str], known: Known) -> Fault:
     """A field that is not there: that beside it is meant which is the same but for a letter or the case of some."""
     name, lower = str(path[-1]), {each.lower(): each for each in names}
     if same := lower.get(name.lower()) or most_similar(name, lower.values(), _ALMOST):
         return Fault(path, "UnknownField", f" Did you mean {same}?")
+    if isinstance(value, dict) and value and value.keys() <= {*lower.values()}:
+        return Fault(path, "UnknownField", " Its fields belong beside it: move them out of it.")
     if place := _place_of(name, known):
         return Fault(path, "UnknownField", f" One of that name is in {place}.", place)
     return Fault(path, "UnknownField", did_you_mean(name, names))

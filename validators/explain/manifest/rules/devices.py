@@ -59,29 +59,6 @@ def versions(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
         )
 
 
-def requests(manifest: Manifest, facts: Facts) -> Iterator[Flaw]:
-    """Requests of a claim in the shape of another version of the API.
-
-    Rules: types.go of k8s.io/api/resource v1beta1, v1beta2 and v1, Kubernetes v1.32 to v1.37.
-    """
-    if manifest.ref.group != GROUP or manifest.ref.api_version not in VERSIONS:
-        return
-    flat = manifest.ref.api_version == f"{GROUP}/v1beta1"
-    for _, spec in _specs(manifest, facts):
-        for item in listed(spec.get("devices"), "requests"):
-            if ("exactly" if flat else "deviceClassName") not in item:
-                continue
-            where = "in the request itself" if flat else "below exactly"
-            yield flaw(
-                "DeviceRequestShape",
-                f"request {item.get('name')} is in the shape of another version: {manifest.ref.api_version} has "
-                f"deviceClassName {where}. Strict clients refuse the manifest, and the claim gets no device.",
-                needed=f"deviceClassName, selectors and count {where}, as of {manifest.ref.api_version}.",
-                todo="move them out of exactly." if flat else "move them below exactly.",
-                words=["deviceClassName" if not flat else "exactly"],
-            )
-
-
 def containers(manifest: Manifest, _facts: Facts) -> Iterator[Flaw]:
     """Claims that containers name and their pod does not have, and claims of a pod that no container names.
 

@@ -67,6 +67,7 @@ MISTAKES = [
     (NOTEBOOK, "spec template spec volumes", [{"name": "v", "pvc": {"claimName": "c"}}], "UnknownField", ""),
     (NOTEBOOK, "spec template spec containers 0 ports", [{"name": "p"}], "FieldMissing", ""),
     (SERVICE, "spec predictor model storageURI", "s3://x", "UnknownField", "storageUri"),
+    (SERVICE, "spec predictor podSpec", {"serviceAccountName": "a"}, "UnknownField", "move them out of it"),
     (SERVICE, "spec predictor minReplicas", "1", "WrongType", "integer"),
     (EXPERIMENT, "spec objective type", "min", "ValueNotAllowed", "minimize"),
     (EXPERIMENT, "spec trialTemplate trialSpec spec backOffLimit", 1, "UnknownField", "backoffLimit"),

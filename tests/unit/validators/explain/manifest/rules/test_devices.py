@@ -159,11 +159,11 @@ def test_a_server_is_asked_about_devices_only_where_they_are_named() -> None:
 
 def test_requests_in_the_shape_of_another_version() -> None:
     flat = {"devices": {"requests": [{"name": "r", "deviceClassName": "gpu"}]}}
-    assert "DeviceRequestShape" in reasons(made(V1, "ResourceClaim", "c", spec=flat), offline=True)
+    assert "UnknownField" in reasons(made(V1, "ResourceClaim", "c", spec=flat), offline=True)
     old = "resource.k8s.io/v1beta1"
-    assert "DeviceRequestShape" not in reasons(made(old, "ResourceClaim", "c", spec=flat), offline=True)
-    assert "DeviceRequestShape" in reasons(claim(version=old), offline=True)
-    assert "DeviceRequestShape" not in reasons(claim(), offline=True)
+    assert "UnknownField" not in reasons(made(old, "ResourceClaim", "c", spec=flat), offline=True)
+    assert "UnknownField" in reasons(claim(version=old), offline=True)
+    assert "UnknownField" not in reasons(claim(), offline=True)
 
 
 def test_an_entry_that_names_no_claim() -> None:
