@@ -63,7 +63,7 @@ def assess(obj: Object) -> Readiness:
 
 def assess_pod(pod: Object) -> Readiness:
     """`assess` for a pod of a PodList, whose items may lack apiVersion and kind."""
-    return assess({"apiVersion": "v1", "kind": "Pod"} | pod)
+    return assess(pod if "kind" in pod else {"apiVersion": "v1", "kind": "Pod"} | pod)
 
 
 def is_being_created(pod: Object) -> bool:

@@ -39,6 +39,8 @@ _INNER = {
     "containerStatuses": _OF_CONTAINER_STATUSES,
     "initContainerStatuses": _OF_CONTAINER_STATUSES,
 }
+_STEPS = frozenset({"ContainersReady", "Initialized", "PodReadyToStartContainers"})
+"""Conditions on the way to Ready, which says the same later: while they are true, nobody reads them."""
 _OWN = frozenset({"name", "uid"})
 """Texts that hardly two pods have alike."""
 _WITH_CLAIMS = ("hostPID", "securityContext", "shareProcessNamespace", "volumes")
@@ -109,8 +111,12 @@ def _status(status: Object) -> Object:
     kept = _kept(status, _OF_STATUSES)
     for key, inner in _INNER.items():
         if key in kept:
-            kept[key] = [_interned(_kept(item, inner)) for item in kept[key] or ()]
+            kept[key] = [_interned(_kept(item, inner)) for item in kept[key] or () if not _is_step(item)]
     return kept
+
+
+def _is_step(item: Object) -> bool:
+    return item.get("type") in _STEPS and item.get("status") == "True"
 
 
 def _kept(part: Object, keys: Iterable[str]) -> Object:

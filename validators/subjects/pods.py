@@ -169,16 +169,18 @@ def fault(pod: Object, facts: Facts) -> Issue | None:
         issue = _ready(pod, ref, facts)
     else:
         issue = _lingering(pod, ref, facts)
-    if issue and issue.check == "C7":
-        issue = replace(issue, because=_restart_causes(workload_of(pod), facts))
+    if issue is None:
+        return None
     workload = workload_of(pod)
-    if issue and issue.check == "C6" and (down := nodes_of((pod,), facts)):
+    if issue.check == "C7":
+        issue = replace(issue, because=_restart_causes(workload, facts))
+    if issue.check == "C6" and (down := nodes_of((pod,), facts)):
         # A DaemonSet's pod is lost with its node, and A4 says whether anything needs that node.
         bound = workload is not None and workload.kind == "DaemonSet"
         issue = replace(issue, because=(down,), status=Status.WARN if bound else issue.status)
-    if issue and workload and workload.group in JOB_GROUPS:
+    if workload and workload.group in JOB_GROUPS:
         issue = replace(issue, status=Status.WARN)
-    return replace(issue, evidence=noted.log) if issue else None
+    return replace(issue, evidence=noted.log)
 
 
 def _restart_causes(workload: Ref | None, facts: Facts) -> tuple[str, ...]:

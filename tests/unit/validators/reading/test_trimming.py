@@ -57,6 +57,16 @@ def test_flags_stay_only_of_what_kubernetes_runs_by_them(namespace: str, kept: s
     assert found["spec"]["containers"][0].keys() & {"command"} == kept
 
 
+def test_of_conditions_on_the_way_to_ready_those_stay_that_are_not_met() -> None:
+    found = pod("ns/a")
+    types = [("Initialized", "True"), ("ContainersReady", "False"), ("PodScheduled", "True"), ("Ready", "False")]
+    found["status"]["conditions"] = [
+        {"type": type_, "status": status, "lastProbeTime": None} for type_, status in types
+    ]
+    trim_of("pods")(found)
+    assert found["status"]["conditions"] == [{"type": type_, "status": status} for type_, status in types[1:]]
+
+
 def test_what_pods_have_alike_is_there_once_and_what_differs_in_its_type_is_not_alike() -> None:
     trim, found = trim_of("pods"), [pod("ns/a"), pod("ns/b"), pod("ns/c")]
     for number, item in enumerate(found):
