@@ -40,7 +40,7 @@ _INNER = {
     "initContainerStatuses": _OF_CONTAINER_STATUSES,
 }
 _STEPS = frozenset({"ContainersReady", "Initialized", "PodReadyToStartContainers"})
-"""Conditions on the way to Ready, which says the same later: while they are true, nobody reads them."""
+"""Conditions on the way to Ready, which says the same later: while they are true, no check reads them."""
 _OWN = frozenset({"name", "uid"})
 """Texts that hardly two pods have alike."""
 _WITH_CLAIMS = ("hostPID", "securityContext", "shareProcessNamespace", "volumes")
