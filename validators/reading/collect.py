@@ -13,7 +13,7 @@ from typing import Any
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ODD, ApiError, NotServed, odd_answers
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import State, assess
 from kubeflow_volcano.garbage import collection_paused
 from kubeflow_volcano.parallel import in_parallel
@@ -31,6 +31,7 @@ from kubeflow_volcano.validators.reading.permissions import as_yaml, missing_for
 from kubeflow_volcano.validators.reading.stability import Watch
 from kubeflow_volcano.validators.reading.trimming import trim_of
 from kubeflow_volcano.validators.subjects import workloads
+from kubeflow_volcano.validators.subjects.ownership import workload_of
 from kubeflow_volcano.validators.subjects.pods import WINDOW, Window
 from kubeflow_volcano.validators.subjects.simulation import SIMULATED_WEBHOOKS
 
@@ -152,14 +153,12 @@ def _behind(facts: Facts) -> bool:
     kinds = (facts.objects.get(name, ()) for name in of_kind.values())
     try:
         with odd_answers("workloads"):
-            if not any(assess(item).state is State.WAIT for items in kinds for item in items):
+            waiting = {Ref.of(item) for items in kinds for item in items if assess(item).state is State.WAIT}
+            if not waiting:
                 return False
-            issues = workloads.issues(facts)
-            live = (facts.get(of_kind[item.ref.kind], item.ref.namespace, item.ref.name) for item in issues)
-            return any(
-                item and not issue.because and assess(item).state is State.WAIT
-                for issue, item in zip(issues, live, strict=True)
-            )
+            own = tuple(pod for pod in facts.all(PODS) if workload_of(pod) in waiting)
+            issues = workloads.issues(replace(facts, objects={**facts.objects, PODS: own}))
+            return any(issue.ref in waiting and not issue.because for issue in issues)
     except (ApiError, CannotJudgeError):
         return False  # the checks say why
 

@@ -19,12 +19,13 @@ from kubeflow_volcano.validators.core.resources import CRDS
 from kubeflow_volcano.validators.core.resources import PODS as POD_KIND
 from kubeflow_volcano.validators.core.rights import Rule
 from kubeflow_volcano.validators.core.timing import Timing
-from kubeflow_volcano.validators.reading.collect import collect, unread
+from kubeflow_volcano.validators.reading.collect import _behind, collect, unread
 from kubeflow_volcano.validators.reading.devices import DEVICES
 from kubeflow_volcano.validators.reading.stability import Watch
 from kubeflow_volcano.validators.subjects.pods import WINDOW
 from kubeflow_volcano.validators.subjects.workloads import RESOURCE_OF_KIND
-from tests.samples.facts import ref
+from tests.samples.facts import deployment, pod, ref
+from tests.samples.facts import facts as sample
 
 PODS, NODES, NAMESPACES = "/api/v1/pods", "/api/v1/nodes", "/api/v1/namespaces"
 KINDS = [("ConfigMap", "configmaps", True), ("Namespace", "namespaces", False), ("Node", "nodes", False)]
@@ -121,6 +122,14 @@ def test_a_snapshot_that_is_taken_again_has_its_pods_from_the_watch(
     assert facts.all("pods") == ()
     assert len([request for request in server.seen("GET", PODS) if "watch" not in request.query]) == 1
     assert len(server.seen("GET", NODES)) == 2
+
+
+@pytest.mark.parametrize(("status", "behind"), [({}, True), ({"status": {"phase": "Pending"}}, False)])
+def test_a_workload_is_behind_its_pods_where_none_of_them_says_what_it_waits_for(status: Any, behind: bool) -> None:  # noqa: FBT001
+    late = deployment("ns/web", available=0)
+    others = pod("ns/other", status={"phase": "Pending"})
+    assert _behind(sample(late, pod("ns/web-1", owner="web", **status), others)) is behind
+    assert not _behind(sample(deployment("ns/web"), others))
 
 
 def test_a_snapshot_stands_where_the_watch_ends_before_another_can_be_taken(
