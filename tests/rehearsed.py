@@ -54,9 +54,9 @@ def installed_again(kubeconfig: Path) -> Iterator[None]:
     play(kubeconfig.parent.name, "install")
 
 
-def cluster_name(worker: str) -> str:
-    """The cluster of a worker of this checkout; others on the machine have other names, and tests may add to it."""
-    return f"test-{hashlib.sha256(str(ROOT).encode()).hexdigest()[:6]}-{worker.replace('master', 'one')}"
+def cluster_name(whose: str) -> str:
+    """The cluster of a worker or module of this checkout; tests/run.sh removes those that a killed run has left."""
+    return f"test-{hashlib.sha256(str(ROOT).encode()).hexdigest()[:6]}-{whose.replace('master', 'one')}"
 
 
 def play(name: str, *playbooks: str, state: str = "present", inventory: str = "rehearsal", **more: Any) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -25,12 +24,13 @@ from kubeflow_volcano.rehearsal.spec import ClusterPaths
 from kubeflow_volcano.rollout.bundle.reading import Bundle
 from tests import playing
 from tests.integration.node_registry import NodeRegistry, image_store, serving
+from tests.rehearsed import cluster_name
 from tests.serving import Handler
 from tests.serving import serving as on_loopback
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(1500)]
 
-NAME = f"closed-{os.getpid()}"
+NAME = cluster_name("closed")
 PORT = 5056
 NAMED = "org.opencontainers.image.ref.name"
 SOURCES = ("local-path-provisioner/deploy/local-path-storage.yaml", "volcano/installer/volcano-development.yaml")

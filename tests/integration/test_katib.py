@@ -8,7 +8,6 @@ which workers wait for their master, and Katib's page, which is simulated.
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,7 +29,7 @@ from kubeflow_volcano.validators.probes.acceptance.examples import PROFILE, rena
 from kubeflow_volcano.validators.run.runner import Options, validate
 from tests.node_image import libraries, on_the_node, write_image
 from tests.places import UPSTREAM
-from tests.rehearsed import play
+from tests.rehearsed import cluster_name, play
 from tests.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.upstream, pytest.mark.timeout(2400)]
@@ -109,7 +108,7 @@ def postgresql() -> dict[str, Path | str]:
 def kubeconfig() -> Iterator[Path]:
     if not UPSTREAM.is_dir():
         pytest.skip(f"{UPSTREAM} is not there")
-    name = f"katib-{os.getpid()}"
+    name = cluster_name("katib")
     kubeconfig = ClusterPaths.of(name).kubeconfig
     more: dict[str, Any] = {
         "rehearsal_cluster_extras": ["katib"],

@@ -35,11 +35,12 @@ from kubeflow_volcano.validators.run.runner import Options, validate
 from tests.integration.breaking import Findings, bad, made, space
 from tests.places import UPSTREAM
 from tests.playing import ansible
+from tests.rehearsed import cluster_name
 from tests.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(1800)]
 
-NAME = f"native-{os.getpid()}"
+NAME = cluster_name("native")
 API = KUBERNETES.api_version
 PROVED = ("F1", "H1", "H2", "H3", "H4", "H5", "H6", "H8")
 OF_VOLCANO = ("F3", "F4", "F5", "F8", "F9", "F10")
@@ -75,7 +76,7 @@ def gates_off(monkeypatch: pytest.MonkeyPatch) -> Iterator[RehearsalSpec]:
         return replace(found, node=replace(found.node, arguments={}))
 
     monkeypatch.setattr(lifecycle, "load_generation", plain)
-    off = RehearsalSpec(f"off-{os.getpid()}", gpu_nodes=1, generation="1.37")
+    off = RehearsalSpec(cluster_name("off"), gpu_nodes=1, generation="1.37")
     try:
         up(off)
         yield off
@@ -103,7 +104,7 @@ def test_a_cluster_with_the_gate_off_is_refused_before_its_first_change(
 
 
 def test_a_cluster_without_the_api_is_refused_before_its_first_change(tmp_path: Path) -> None:
-    older = RehearsalSpec(f"older-{os.getpid()}", gpu_nodes=1, generation="1.35")
+    older = RehearsalSpec(cluster_name("older"), gpu_nodes=1, generation="1.35")
     try:
         up(older)
         refused(older.name, tmp_path, "1.35")

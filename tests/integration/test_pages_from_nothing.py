@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,10 +10,11 @@ import pytest
 from kubeflow_volcano.rehearsal.spec import ClusterPaths
 from tests.pages.blocks import blocks
 from tests.pages.workplace import Workplace
+from tests.rehearsed import cluster_name
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(1800)]
 
-REHEARSAL = f"pages-{os.getpid()}"
+REHEARSAL = cluster_name("pages")
 
 
 @pytest.fixture

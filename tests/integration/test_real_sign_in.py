@@ -10,7 +10,6 @@ import base64
 import contextlib
 import hashlib
 import json
-import os
 import re
 import shlex
 import subprocess
@@ -40,11 +39,12 @@ from tests.integration.node_directory import BASE, READER, READER_PASSWORD, serv
 from tests.integration.test_rehearsal_full import ARCHIVE
 from tests.integration.test_report_browser import chromium, screenshot
 from tests.playing import ansible
+from tests.rehearsed import cluster_name
 from tests.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(1800)]
 
-SPEC = RehearsalSpec(f"signing-{os.getpid()}", gpu_nodes=1, extras=("cert-manager", "dex", "oauth2-proxy"))
+SPEC = RehearsalSpec(cluster_name("signing"), gpu_nodes=1, extras=("cert-manager", "dex", "oauth2-proxy"))
 COMPONENTS = ("cert-manager", "istio", "kubeflow-istio-resources", "oauth2-proxy", "dex", "centraldashboard")
 PORT, PROVIDER_PORT, DIRECTORY_PORT = 31443, 31556, 1636
 FIRST, ADA, EVE = "user@example.com", "ada@example.org", "eve@company.example"

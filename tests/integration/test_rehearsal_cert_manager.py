@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import os
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -30,11 +29,12 @@ from tests.integration.breaking import made
 from tests.integration.remedies import Broken, foreign
 from tests.integration.test_rehearsal_full import ARCHIVE, HOOKS, play
 from tests.integration.test_remedies import run
+from tests.rehearsed import cluster_name
 from tests.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(2400)]
 
-SPEC = RehearsalSpec(f"issuing-{os.getpid()}", gpu_nodes=1, extras=("cert-manager", "dex", "oauth2-proxy"))
+SPEC = RehearsalSpec(cluster_name("issuing"), gpu_nodes=1, extras=("cert-manager", "dex", "oauth2-proxy"))
 REAL = {
     "auth/dex": 1,
     "cert-manager/cert-manager": 1,

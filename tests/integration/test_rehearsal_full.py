@@ -26,12 +26,13 @@ from kubeflow_volcano.rehearsal.node.cgroups import NodeCgroup, read_layout
 from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
 from tests import playing
 from tests.places import ROOT
+from tests.rehearsed import cluster_name
 from tests.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(1200)]
 
 ARCHIVE = ROOT.parent / "shared/upstream/manifests-1.9.1.tar.gz"
-SPEC = RehearsalSpec(f"full-{os.getpid()}", gpu_nodes=1)
+SPEC = RehearsalSpec(cluster_name("full"), gpu_nodes=1)
 REAL_SERVICES = {"kubeflow/training-operator", "volcano-system/volcano-admission-service"}
 WORKLOADS = ("Deployment", "StatefulSet")
 HOOKS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")

@@ -37,12 +37,13 @@ from kubeflow_volcano.rollout.state.store import NAMESPACE
 from kubeflow_volcano.rollout.storage.local_path import DEFAULT_CLASS
 from tests.integration.breaking import pods_of
 from tests.integration.rolling import own_sources, roll_out, wire_gang
+from tests.rehearsed import cluster_name
 from tests.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 PARTS = ("local-path", "volcano", "training-operator")
-NAME = f"rollout-{os.getpid()}"
+NAME = cluster_name("rollout")
 STORAGE_CLASS = Ref("storage.k8s.io/v1", "StorageClass", "", "local-path")
 OPERATOR = Ref("apps/v1", "Deployment", "kubeflow", "training-operator")
 POD_GROUPS = podgroup_crd(VOLCANO)

@@ -19,11 +19,12 @@ from kubeflow_volcano.rehearsal.spec import ClusterPaths
 from kubeflow_volcano.rollout.state.holder import Life
 from kubeflow_volcano.rollout.state.lock import holder_of
 from tests.playing import ansible, started
+from tests.rehearsed import cluster_name
 from tests.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
 
-NAME = f"site-{os.getpid()}"
+NAME = cluster_name("site")
 NAMESPACES = {"kubeflow", "local-path-storage", "volcano-system"}
 
 

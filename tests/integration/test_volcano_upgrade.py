@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from kubeflow_volcano.validators.core.timing import Timing
 from kubeflow_volcano.validators.run.runner import Options, validate
 from tests.integration.breaking import made, space
 from tests.playing import ansible
+from tests.rehearsed import cluster_name
 from tests.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(1800)]
@@ -72,7 +72,7 @@ class Chain:
 
 def chain(generation: str, release: str, *versions: str) -> Chain:
     extras = tuple(f"volcano-{version.rpartition('.')[0]}" for version in versions[:-1])
-    spec = RehearsalSpec(f"volcano-{os.getpid()}", generation=generation, extras=extras)
+    spec = RehearsalSpec(cluster_name("volcano"), generation=generation, extras=extras)
     return Chain(versions, release, spec)
 
 
