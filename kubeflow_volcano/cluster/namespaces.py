@@ -20,13 +20,11 @@ from kubeflow_volcano.cluster.admission.webhooks import webhooks as entries
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.finalizers import known_controller
+from kubeflow_volcano.cluster.leaders import CONTROLLERS
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.cluster.readiness import State, assess
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.text import few
-
-CONTROLLER = Ref("coordination.k8s.io/v1", "Lease", "kube-system", "kube-controller-manager")
-"""Held by the kube-controller-manager that acts, with the namespace controller in it."""
 
 _APISERVICE = ("apiregistration.k8s.io/v1", "APIService")
 _HOOKS = "admissionregistration.k8s.io/v1"
@@ -34,14 +32,6 @@ _CONTENTS = frozenset({"configmaps", "namespaces", "pods", "resourcequotas", "se
 """What has to be deleted for every namespace in which there were pods; all of the core group."""
 _FLAPPING_SECONDS, _PAUSE_SECONDS = 4.0, 1.0
 """How long an APIService may be unavailable in passing."""
-START_CONTROLLER = (
-    "start kube-controller-manager, whose log says why it does not act; if it runs with --leader-elect=false, delete "
-    "this Lease, which is not renewed then."
-)
-_LEASE_SECONDS = 60.0
-"""Of a Lease that does not say for how long it holds."""
-_RENEWAL_SECONDS = 5.0
-"""A leader renews its Lease every 2 s (kube-controller-manager, --leader-elect-retry-period)."""
 _STUCK_SECONDS = 120.0
 
 
@@ -107,34 +97,13 @@ def _wrong(apiservice: Object) -> str:
 
 def _without_controller(cluster: Cluster) -> Iterator[Obstacle]:
     with contextlib.suppress(ApiError):
-        if renewed := expired(cluster):
+        if renewed := CONTROLLERS.expired(cluster):
             yield Obstacle(
-                CONTROLLER,
-                f"{CONTROLLER} was renewed last at {renewed}: no kube-controller-manager acts, which deletes "
+                CONTROLLERS.lease,
+                f"{CONTROLLERS.lease} was renewed last at {renewed}: no {CONTROLLERS.program} acts, which deletes "
                 "namespaces",
-                START_CONTROLLER,
+                CONTROLLERS.todo,
             )
-
-
-def expired(cluster: Cluster) -> str:
-    """When the Lease was renewed last, if it has expired and is not renewed; else empty, and without a Lease.
-
-    Raises:
-        ApiError: it may not be read.
-    """
-    renewed, seconds = _renewed(cluster)
-    if not renewed or time.time() - datetime.fromisoformat(renewed).timestamp() < seconds:
-        return ""
-    for _ in Deadline(_RENEWAL_SECONDS).every(_PAUSE_SECONDS):
-        if _renewed(cluster)[0] != renewed:  # the clocks differ
-            return ""
-    return renewed
-
-
-def _renewed(cluster: Cluster) -> tuple[str, float]:
-    """When the controller's leader last renewed its Lease, empty without one; and the seconds that it holds."""
-    spec = (cluster.get(CONTROLLER) or {}).get("spec") or {}
-    return str(spec.get("renewTime") or ""), float(spec.get("leaseDurationSeconds") or _LEASE_SECONDS)
 
 
 def _refusing(cluster: Cluster, namespaces: Sequence[Object]) -> Iterator[Obstacle]:

@@ -20,11 +20,15 @@ _TICK = 0.2
 ALTERED = "ChangedAtAdmission"
 """Reason of a pod that got no node, and that admission changed so that it may fit none."""
 NO_EVENT = "no event says why"
+UNSEEN = "NotScheduled"
+"""Reason of an `End`: no scheduler has said anything about the pod."""
 """End of the text of a pod that waits for something that it has no event about, such as a volume."""
 _ENDED = frozenset({"Succeeded", "Failed"})
 BAD_STARTS = BAD_IMAGE_REASONS | {"CreateContainerConfigError", "RunContainerError"}
 """The kubelet's reasons for a container that does not start."""
 _REFUSALS = ("is forbidden", "denied the request", "failed calling webhook")
+_PROVISIONING_FAILED = "ProvisioningFailed"
+"""Reason of a provisioner's event; what it says when it tries again is no progress."""
 # The kubelet retries a failed mount forever; these causes stay.
 _LASTING_MOUNT_TROUBLE = ("hostPath type check failed",)
 
@@ -56,15 +60,16 @@ def watch_to_end(session: Session, pod: Object, seconds: float) -> End:
     started = time.monotonic()
     meta = pod["metadata"]
     subjects = [Subject("v1", "Pod", meta["namespace"], fields=f"metadata.name={meta['name']}"), *_news(pod)]
-    latest, found = pod, None
+    latest, found, refused = pod, None, False
     deadline = Deadline.renewable(seconds)
     with Observer(session.cluster, subjects, deadline) as observer:
         for change in observer.changes(_TICK):
-            if change and is_progress(change):
+            if change and is_progress(change) and not (refused and change.subject.kind == "Event"):
                 deadline.renew()
             for obj in change.objects if change else ():
                 if change and change.subject.kind == "Event":
                     found = found or _lasting(obj)
+                    refused = refused or obj.get("reason") == _PROVISIONING_FAILED
                 elif change and change.type == "DELETED":
                     found = found or ("Deleted", "another client deleted the probe pod")
                 else:
@@ -79,7 +84,8 @@ def watch_to_end(session: Session, pod: Object, seconds: float) -> End:
         failure = _why_not(session, latest, time.monotonic() - started)
         # Without a sandbox no container has a state of its own that could tell.
         symptom = recognise(failure, "sandbox")
-        reason = symptom.reason if symptom else "TimedOut"
+        unseen = not latest["spec"].get("nodeName") and "PodScheduled" not in conditions(latest)
+        reason = symptom.reason if symptom else UNSEEN if unseen else "TimedOut"
         judged = conditions(latest).get("PodScheduled", {}).get("status") == "False"
         if judged and (altered := session.altered(latest)) and altered.explains(failure):
             reason, failure = ALTERED, f"{failure}; {altered}"
@@ -171,6 +177,8 @@ def _why_not(session: Session, pod: Object, seconds: float) -> str:
     scheduled = conditions(pod).get("PodScheduled", {})
     if scheduled.get("status") == "False":
         note.append(scheduled.get("message", ""))
+    if not scheduled and not pod["spec"].get("nodeName"):
+        note.append(f"scheduler {pod['spec'].get('schedulerName', 'default-scheduler')} has not looked at it")
     phase = pod.get("status", {}).get("phase", "Pending")
     return f"the probe pod is still {phase} after {seconds:.0f} s: {'; '.join(note) or NO_EVENT}"
 

@@ -9,6 +9,7 @@ import re
 import subprocess
 import tarfile
 import zipfile
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from tests.release import __main__ as release
 from tests.release import cutting, promises
 from tests.release.build import SUMS, build, clone, git
 from tests.release.changelog import UNRELEASED, sections
+from tests.release.trial import verdict_in
 
 EPOCH = 1_700_000_000
 VERSION = "12.3.4"
@@ -52,6 +54,15 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         finally:
             os.umask(before)
     return place / "first", place / "second"
+
+
+@pytest.mark.parametrize("verdict", ["pass", "warn"])
+def test_only_a_release_that_passes_on_a_cluster_is_one(verdict: str, tmp_path: Path) -> None:
+    counted = {"fail": 0, "warn": 0, "error": 0, "skip": 2, "pass": 40, "coverage": 1.0}
+    (tmp_path / "reports").mkdir()
+    (tmp_path / "reports/latest.json").write_text(json.dumps({"summary": {"verdict": verdict, **counted}}))
+    with nullcontext() if verdict == "pass" else pytest.raises(ProblemsError):
+        assert "40 passed" in verdict_in(tmp_path)
 
 
 def test_two_builds_have_the_same_bytes(built: tuple[Path, Path]) -> None:

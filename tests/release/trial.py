@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from kubeflow_volcano.problems import Problem, ProblemsError
+from kubeflow_volcano.validators.report.summary import counts
 
 _COLLECTION = "kubeflow_volcano.platform"
 _INVENTORY = "collections/ansible_collections/kubeflow_volcano/platform/inventory"
@@ -106,22 +107,26 @@ def try_out(place: Place, name: str, kubeconfig: Path | None, progress: Callable
     if kubeconfig:
         progress(f"validates the cluster of {kubeconfig}")
         place.play("localhost,", "validate", kubeflow_kubeconfig=str(kubeconfig.resolve()))
-        return _verdict(place)
+        return verdict_in(place.directory)
     inventory = Path(_INVENTORY, "rehearsal")
     try:
         progress(f"brings the rehearsal cluster {name} up, installs on it, and validates it")
         place.play(inventory, "rehearsal", "install", "validate", rehearsal_cluster_name=name)
-        return _verdict(place)
+        return verdict_in(place.directory)
     finally:
         progress(f"removes the rehearsal cluster {name}")
         place.play(inventory, "rehearsal", rehearsal_cluster_name=name, rehearsal_cluster_state="absent")
 
 
-def _verdict(place: Place) -> str:
-    (path,) = place.directory.glob("**/reports/latest.json")
-    report = json.loads(path.read_text("utf-8"))
-    verdict, counts = report["summary"]["verdict"], report["summary"]["counts"]
-    line = f"{verdict.upper()}: {', '.join(f'{number} {status}' for status, number in counts.items())}"
-    if verdict != "pass":
+def verdict_in(directory: Path) -> str:
+    """The verdict of the one report below a directory, in a line.
+
+    Raises:
+        ProblemsError: it is not PASS.
+    """
+    (path,) = directory.glob("**/reports/latest.json")
+    summary = json.loads(path.read_text("utf-8"))["summary"]
+    line = f"{summary['verdict'].upper()}: {counts(summary)}"
+    if summary["verdict"] != "pass":
         raise ProblemsError(Problem(f"{line}.", "PASS.", f"read {path.with_suffix('.md')}."))
     return line

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 from kubeflow_volcano.catalog.symptoms.read import recognise
 from kubeflow_volcano.cluster.admission.denials import denier, look_at
-from kubeflow_volcano.cluster.namespaces import CONTROLLER
+from kubeflow_volcano.cluster.leaders import CONTROLLERS, SCHEDULER
 from kubeflow_volcano.cluster.objects import Ref
-from kubeflow_volcano.experiment.ended import ALTERED, BAD_STARTS
+from kubeflow_volcano.experiment.ended import ALTERED, BAD_STARTS, UNSEEN
 from kubeflow_volcano.experiment.session import EVERYWHERE
 from kubeflow_volcano.validators.core.outcome import Cause, Outcome, errored, failed
 from kubeflow_volcano.validators.subjects.interception import named_in
 from kubeflow_volcano.validators.subjects.outages import taints_in
 
-_UNPREPARED = "kube-controller-manager"
+_UNPREPARED = CONTROLLERS.program
 """In the session's text about a namespace without ServiceAccount or counted quota."""
 _UNANSWERED = "no answer from "
 """In the client's text about a server that did not answer in time."""
@@ -34,7 +34,7 @@ def refusal(text: str, *, owns: bool = False) -> Outcome:
         return replace(
             interruption(text),
             todo="start kube-controller-manager: its log says why it does not act. Then run again.",
-            because=(frozenset({CONTROLLER}),),
+            because=(frozenset({CONTROLLERS.lease}),),
         )
     if _UNANSWERED in text:
         return interruption(text)
@@ -112,4 +112,10 @@ def not_tried(failure: tuple[str, str]) -> Outcome:
         return refusal(text)
     if reason in _UNREAD:
         return errored(reason, text, todo="grant the right to read it, or check the API server, then run again.")
-    return interruption(text)
+    return unseen(text) if reason == UNSEEN else interruption(text)
+
+
+def unseen(text: str) -> Outcome:
+    """No scheduler has looked at a probe pod."""
+    todo = f"see why {SCHEDULER.program} does not act, or has no profile of that name: its log says so."
+    return errored(UNSEEN, text, todo=todo, because=(frozenset({SCHEDULER.lease}),))

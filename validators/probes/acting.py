@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.namespaces import CONTROLLER
+from kubeflow_volcano.cluster.leaders import CONTROLLERS
 from kubeflow_volcano.experiment.session import Options, ProbeRefused
 from kubeflow_volcano.validators.core.outcome import CannotJudgeError
 from kubeflow_volcano.validators.core.rights import Rule
@@ -20,7 +20,7 @@ ACTING = (
     *(Rule(verb, "", "serviceaccounts") for verb in ("list", "watch")),
     *(Rule(verb, "", "pods") for verb in ("create", "delete", "list", "watch")),
     Rule("list", "", "limitranges"),
-    Rule("get", CONTROLLER.group, "leases", CONTROLLER.namespace, (CONTROLLER.name,)),
+    Rule("get", CONTROLLERS.lease.group, "leases", CONTROLLERS.lease.namespace, (CONTROLLERS.program,)),
 )
 """What every probe must be allowed to do in whose namespace there are pods, its own or those of its objects.
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.cluster import namespaces
+from kubeflow_volcano.cluster import leaders, namespaces
+from kubeflow_volcano.cluster.leaders import CONTROLLERS
 from kubeflow_volcano.cluster.objects import Object, Ref
 
 NEW: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "new", "labels": {"team": "ours"}}}
@@ -37,9 +38,10 @@ HOOK: Mapping[str, Any] = {
 @pytest.fixture
 def server(api: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """One without obstacles, which is asked again at once."""
-    for name in ("_FLAPPING_SECONDS", "_RENEWAL_SECONDS"):
-        monkeypatch.setattr(namespaces, name, 0.02)
-    monkeypatch.setattr(namespaces, "_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(namespaces, "_FLAPPING_SECONDS", 0.02)
+    monkeypatch.setattr(leaders, "_RENEWAL_SECONDS", 0.02)
+    for module in (namespaces, leaders):
+        monkeypatch.setattr(module, "_PAUSE_SECONDS", 0.01)
     for path, kinds in SERVED.items():
         items = [{"kind": kind, "name": f"{kind.lower()}s", "namespaced": scope} for kind, scope in kinds.items()]
         api.on("GET", path, api.reply(200, {"resources": items}))
@@ -116,7 +118,7 @@ def test_a_lease_holds_for_as_long_as_it_says(server: Any) -> None:
 
 def test_a_lease_that_nobody_renews_is_a_controller_that_is_down(server: Any) -> None:
     renewed(server, "2026-01-01T00:00:00.000000Z")
-    assert causes(server) == [namespaces.CONTROLLER]
+    assert causes(server) == [CONTROLLERS.lease]
 
 
 def test_a_lease_that_is_renewed_by_another_clock_is_none(server: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubeflow_volcano.cluster.leaders import SCHEDULER
 from kubeflow_volcano.validators.checks.gang import words as gang_words
 from kubeflow_volcano.validators.core.outcome import Outcome, errored, warned
 from kubeflow_volcano.validators.probes.gang.evidence import GangEvidence
@@ -54,5 +55,6 @@ def default_scheduler(evidence: GangEvidence) -> Outcome:
         expected="without gang scheduling, the two members that fit are bound and the third is not",
         todo="check whether kube-scheduler has a profile named default-scheduler, and whether that schedules gangs "
         "itself; the proof, H2 with H4, does not depend on it.",
+        because=(frozenset({SCHEDULER.lease}),) if silent else (),
         **gang_words.seen(evidence, step),
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from kubeflow_volcano.cluster.namespaces import CONTROLLER
+from kubeflow_volcano.cluster.leaders import CONTROLLERS
 from kubeflow_volcano.validators.checks.gang import controls as gang_controls
 from kubeflow_volcano.validators.checks.gang import steps as gang_steps
 from kubeflow_volcano.validators.checks.gang import words as gang_words
@@ -135,7 +135,7 @@ def nothing_left_behind(facts: Facts) -> Outcome:
             todo="start kube-controller-manager, which deletes namespaces: its log says why it does not."
             if unseen
             else "see what holds them; never strip finalizers of others.",
-            because=(frozenset({CONTROLLER}),) if unseen else (),
+            because=(frozenset({CONTROLLERS.lease}),) if unseen else (),
             commands=[
                 f"kubectl get namespace {item.ref.name} -o yaml" for item in cleanup.left if not item.ref.namespace
             ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kubeflow_volcano.catalog.model import version_key
+from kubeflow_volcano.cluster.leaders import SCHEDULER
 from kubeflow_volcano.experiment.stage import Step
 from kubeflow_volcano.validators.checks.gang import words as gang_words
 from kubeflow_volcano.validators.core.outcome import Outcome, errored, failed, passed, skipped, warned
@@ -57,6 +58,7 @@ def _released(evidence: GangEvidence, gangs: Step) -> Outcome:
             todo="check whether kube-scheduler's profile schedules gangs itself; the proof, H2 with H4, does "
             "not depend on it.",
             evidence=deadlock.as_file,
+            because=() if deadlock.bound else (frozenset({SCHEDULER.lease}),),
         )
     notes = dict.fromkeys(note for step in (gangs, release, deadlock) for note in step.notes)
     text = f"{note}; with the default scheduler each gang got one member and waits indefinitely: the deadlock."

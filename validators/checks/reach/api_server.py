@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from http import HTTPStatus
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.namespaces import CONTROLLER, START_CONTROLLER, expired
-from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.cluster.leaders import CONTROLLERS, LEADERS, SCHEDULER, Leader
+from kubeflow_volcano.cluster.objects import Ref, conditions
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.text import counted
 from kubeflow_volcano.validators.core.check import check
@@ -27,6 +27,7 @@ API_SERVER = Ref("v1", "Service", "default", "kubernetes")
 _READYZ_TRIES, _READYZ_SECONDS, _PAUSE_SECONDS = 3, 5.0, 0.2
 _AT_WORK_SECONDS = 30.0
 """A leader that loses its Lease may still do something for so long."""
+_DEFAULT_SCHEDULER = "default-scheduler"
 
 
 def _ready_answers(cluster: Cluster, _facts: Facts) -> tuple[str, ...]:
@@ -51,39 +52,57 @@ READY_ANSWERS = Fact[tuple[str, ...]]("/readyz", _ready_answers, ())
 """Three consecutive answers of /readyz: 'ok', or what is not ready."""
 
 
-CONTROLLERS = Fact[str](
-    "Lease of kube-controller-manager",
-    lambda cluster, _facts: expired(cluster),
-    "",
+def _expired(cluster: Cluster, _facts: Facts) -> Mapping[str, str]:
+    return {leader.program: renewed for leader in LEADERS if (renewed := leader.expired(cluster))}
+
+
+EXPIRED_LEASES = Fact[Mapping[str, str]](
+    "Leases of the control plane",
+    _expired,
+    {},
     reads=(PODS,),
-    needs=(Rule("get", "coordination.k8s.io", "leases", CONTROLLER.namespace, (CONTROLLER.name,)),),
+    needs=(Rule("get", "coordination.k8s.io", "leases", "kube-system", tuple(item.program for item in LEADERS)),),
     enriches=True,
 )
-"""When it was renewed last, if it has expired; else empty."""
+"""Programs whose Lease has expired, and when it was renewed last."""
 _MADE_BY_CONTROLLERS = frozenset({"DaemonSet", "Job", "ReplicaSet", "StatefulSet"})
-_NEED_CONTROLLERS = ("A5", "D5", "E1", "H1")
-"""Checks by experiments whose own namespaces kube-controller-manager prepares."""
+_SHOWN_BY: Mapping[str, tuple[str, ...]] = {
+    CONTROLLERS.program: ("A5", "D5", "E1", "H1"),
+    SCHEDULER.program: ("D5", "E1"),
+}
+"""Checks by experiments whose own namespaces kube-controller-manager prepares, or whose pods kube-scheduler places."""
 
 
-def _without_controllers(facts: Facts) -> Outcome | None:
-    """That kube-controller-manager does not act: its Lease has expired, and it has made no pod since."""
-    renewed = facts.known(CONTROLLERS)
-    if not renewed:
-        return None
-    since = datetime.fromisoformat(renewed).timestamp()
-    for pod in facts.objects.get(PODS, ()):
-        makers = {owner["kind"] for owner in pod["metadata"].get("ownerReferences") or ()}
-        if makers & _MADE_BY_CONTROLLERS and created(pod) > since + _AT_WORK_SECONDS:
-            return None
-    return failed(
-        "NoControllers",
-        f"{CONTROLLER} was renewed last at {renewed}: no kube-controller-manager acts. Without it no Deployment and "
-        "no Job gets a pod, no Service an address, no namespace its ServiceAccount, and none is deleted.",
-        expected="a Lease that its holder renews",
-        objects=(CONTROLLER,),
-        todo=START_CONTROLLER,
-        commands=(f"kubectl -n {CONTROLLER.namespace} get lease {CONTROLLER.name} -o yaml",),
-        refuted_by=() if facts.probe_namespace else _NEED_CONTROLLERS,
+def _without_leader(facts: Facts) -> Iterator[Outcome]:
+    """That a program of the control plane does not act: its Lease has expired, and no pod shows its work since."""
+    expired = facts.known(EXPIRED_LEASES)
+    for leader in LEADERS:
+        renewed = expired.get(leader.program)
+        if not renewed or _at_work(leader, facts, datetime.fromisoformat(renewed).timestamp() + _AT_WORK_SECONDS):
+            continue
+        prepared = leader is CONTROLLERS and facts.probe_namespace
+        yield failed(
+            "NoControllers" if leader is CONTROLLERS else "NoScheduler",
+            f"{leader.lease} was renewed last at {renewed}: no {leader.program} acts. Without it {leader.without}.",
+            expected="a Lease that its holder renews",
+            objects=(leader.lease,),
+            todo=leader.todo,
+            commands=(f"kubectl -n {leader.lease.namespace} get lease {leader.program} -o yaml",),
+            refuted_by=() if prepared else _SHOWN_BY[leader.program],
+        )
+
+
+def _at_work(leader: Leader, facts: Facts, since: float) -> bool:
+    """Whether pods show that it has acted after that time."""
+    pods = facts.objects.get(PODS, ())
+    if leader is CONTROLLERS:
+        makers = ((pod, {owner["kind"] for owner in pod["metadata"].get("ownerReferences") or ()}) for pod in pods)
+        return any(kinds & _MADE_BY_CONTROLLERS and created(pod) > since for pod, kinds in makers)
+    own = (pod for pod in pods if pod["spec"].get("schedulerName") == _DEFAULT_SCHEDULER)
+    placed = (conditions(pod).get("PodScheduled", {}) for pod in own)
+    return any(
+        item.get("status") == "True" and datetime.fromisoformat(item["lastTransitionTime"]).timestamp() > since
+        for item in placed
     )
 
 
@@ -100,14 +119,14 @@ OWN_ACCESS = Fact[Mapping[Rule, bool]]("your own rights", _own_access, {}, reads
 """Whether the caller has each rule that the run needs; a rule for one namespace carries its name."""
 
 
-@check("A1", "api-server", severity=Severity.BLOCKER, reads=(READY_ANSWERS, CONTROLLERS))
+@check("A1", "api-server", severity=Severity.BLOCKER, reads=(READY_ANSWERS, EXPIRED_LEASES))
 def api_server(facts: Facts) -> Outcome:
     """The API server is ready, and the release was tested with its version.
 
     /readyz must answer ok three times in a row, and the minor version must be in the range that the chosen Kubeflow
     release was tested with. Choose a release that supports this version, or upgrade the API server. Where
-    kube-controller-manager elects a leader, the Lease must be renewed: without it nothing that is created comes to
-    life. A pod that it has made since, or an experiment in a namespace that it has prepared, shows that it acts.
+    kube-controller-manager and kube-scheduler elect a leader, their Leases must be renewed: without them nothing that
+    is created comes to life. A pod that they have made or placed since, or an experiment, shows that they act.
     """
     answers = facts.read(READY_ANSWERS)
     bounds = facts.expectations.kubernetes
@@ -134,7 +153,7 @@ def api_server(facts: Facts) -> Outcome:
             objects=(API_SERVER,),
             todo="choose a release for this Kubernetes version (--release), or another Kubernetes version.",
         )
-    if stopped := _without_controllers(facts):
+    if stopped := next(_without_leader(facts), None):
         return stopped
     message = f"/readyz answered ok {counted(len(answers), 'time')}; {facts.server_version} is within {bounds}."
     return passed(message, objects=(API_SERVER,), observed=observed)

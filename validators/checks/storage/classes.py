@@ -7,14 +7,16 @@ import shlex
 from collections.abc import Iterable
 from dataclasses import replace
 
+from kubeflow_volcano.catalog.symptoms.read import recognise
 from kubeflow_volcano.cluster.objects import Ref
-from kubeflow_volcano.experiment.ended import ALTERED, BAD_STARTS
+from kubeflow_volcano.experiment.ended import ALTERED, BAD_STARTS, UNSEEN
 from kubeflow_volcano.validators.checks.refusals import not_tried
 from kubeflow_volcano.validators.core.check import check
 from kubeflow_volcano.validators.core.facts import Facts
 from kubeflow_volcano.validators.core.outcome import Outcome, Severity, Status, failed, passed, skipped, warned
 from kubeflow_volcano.validators.core.resources import STORAGE_CLASSES
 from kubeflow_volcano.validators.core.rights import Rule
+from kubeflow_volcano.validators.probes.storage.claims import STARTING
 from kubeflow_volcano.validators.probes.storage.directories import OTHER_NODES, Unlisted
 from kubeflow_volcano.validators.probes.storage.roundtrip import RoundTrip, Stage
 from kubeflow_volcano.validators.probes.storage.storage import STORAGE
@@ -180,14 +182,18 @@ def round_trip(facts: Facts) -> Outcome:
 
 def _broken(trip: RoundTrip, stage: Stage, objects: list[Ref], observed: dict[str, object]) -> Outcome:
     text = f"class {trip.storage_class} fails at stage {stage.name} after {stage.seconds:.1f} s: {stage.text}"
-    if stage.reason == ALTERED or stage.reason in BAD_STARTS:
+    if stage.reason in {ALTERED, UNSEEN} or stage.reason in BAD_STARTS:
         return not_tried((stage.reason, stage.text))
     if trip.unlisted:
         return _no_path(trip.unlisted, text, objects, observed | {stage.name: stage.text})
+    seen = (recognise(stage.text, place) for place in STARTING)
+    known = next(filter(None, seen), None)
     todo = (
-        "see the provisioner's log, and D8 for the directories of volumes."
-        if stage.reason != "ScriptFailed"
-        else "see D6 for who may write to volumes."
+        "see D6 for who may write to volumes."
+        if stage.reason == "ScriptFailed"
+        else known.todo
+        if known
+        else "see the provisioner's log, and D8 for the directories of volumes."
     )
     return failed(
         {"ScriptFailed": "NotWritable"}.get(stage.reason, stage.reason),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
+from kubeflow_volcano.catalog.symptoms.read import recognise
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, new_object
 from kubeflow_volcano.cluster.readiness import State, assess_pod
@@ -15,6 +16,8 @@ from kubeflow_volcano.validators.core.resources import STORAGE_CLASSES, VOLUMES
 from kubeflow_volcano.validators.subjects.storage_classes import STATIC, serving_workloads, without_replicas
 
 SIZE = "64Mi"
+STARTING = ("pull", "sandbox", "create")
+"""Where messages about pods that do not start are seen."""
 
 
 def unsafe(storage_class: str, facts: Facts) -> str:
@@ -77,6 +80,7 @@ def _obstacle(session: Session, facts: Facts, made: Object) -> str:
     for namespace in sorted({ref.namespace for ref in serving_workloads(facts, provisioner)}):
         with contextlib.suppress(ApiError):
             said += [_ended(session, pod) for pod in helpers_of(session.cluster, {meta["uid"]}, namespace)]
+            said += _of_helpers(session, meta["uid"], namespace)
     said += warnings_about(session, meta["namespace"], meta["uid"])
     return "; ".join(dict.fromkeys(filter(None, said)))
 
@@ -89,6 +93,15 @@ def because_of(session: Session, facts: Facts, made: Object, failure: str) -> st
         if obstacle
         else failure
     )
+
+
+def _of_helpers(session: Session, uid: str, namespace: str) -> list[str]:
+    """What the kubelet cannot pull, mount or start for the pods of a provisioner for this claim, which it removes."""
+    about = "type=Warning,involvedObject.kind=Pod"
+    events = session.cluster.list("v1", "Event", namespace=namespace, fields=about).items
+    said = (item.get("message", "") for item in events if uid in item["involvedObject"].get("name", ""))
+    known = [text for text in dict.fromkeys(said) if any(recognise(text, place) for place in STARTING)]
+    return [f"the provisioner's pod in {namespace}: {text}" for text in known]
 
 
 def _ended(session: Session, pod: Object) -> str:

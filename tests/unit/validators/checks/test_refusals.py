@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubeflow_volcano.cluster.namespaces import CONTROLLER
+from kubeflow_volcano.cluster.leaders import CONTROLLERS
 from kubeflow_volcano.experiment.session import EVERYWHERE
 from kubeflow_volcano.validators.checks.refusals import refusal
 from kubeflow_volcano.validators.core.outcome import Status
@@ -41,7 +41,7 @@ def test_what_concerns_the_probe_alone_is_no_failure() -> None:
 
 def test_a_namespace_that_nobody_prepares_follows_from_the_controller_manager() -> None:
     outcome = refusal("namespace x has no default ServiceAccount after 24 s; kube-controller-manager makes it.")
-    assert (outcome.status, outcome.because) == (Status.ERROR, (frozenset({CONTROLLER}),))
+    assert (outcome.status, outcome.because) == (Status.ERROR, (frozenset({CONTROLLERS.lease}),))
     assert "start kube-controller-manager" in outcome.todo
 
 

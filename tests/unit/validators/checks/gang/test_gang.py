@@ -11,7 +11,7 @@ import pytest
 from kubeflow_volcano.catalog.gangs import KUBERNETES
 from kubeflow_volcano.cluster.admission.alterations import Alteration
 from kubeflow_volcano.cluster.admission.rescheduling import Rescheduling
-from kubeflow_volcano.cluster.namespaces import CONTROLLER
+from kubeflow_volcano.cluster.leaders import CONTROLLERS
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.record import Group, Member, Moment
 from kubeflow_volcano.experiment.remains import Cleanup, Tracked
@@ -507,7 +507,7 @@ def test_what_is_left_is_told_with_what_holds_it() -> None:
 
 def test_a_namespace_that_its_controller_has_not_looked_at_follows_from_that_one() -> None:
     outcome = cleaned(tracked("kfv-smoke-0a1b2c3d", "is being deleted, finalizers: kubernetes"))
-    assert (outcome.status, outcome.because) == (Status.FAIL, (frozenset({CONTROLLER}),))
+    assert (outcome.status, outcome.because) == (Status.FAIL, (frozenset({CONTROLLERS.lease}),))
     assert "kube-controller-manager" in outcome.todo
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.validators.checks.reach.api_server import (
-    CONTROLLERS,
+    EXPIRED_LEASES,
     OWN_ACCESS,
     READY_ANSWERS,
     api_server,
@@ -60,8 +60,8 @@ def test_readyz_that_may_not_be_asked_cannot_be_judged() -> None:
         api_server(facts(known={READY_ANSWERS: Unread("Forbidden", "no", "ask")}))
 
 
-def stopped(*pods: Object, **more: Any) -> Outcome:
-    return api_server(facts(*pods, known={READY_ANSWERS: OK, CONTROLLERS: instant(300)}, **more))
+def stopped(*pods: Object, program: str = "kube-controller-manager", **more: Any) -> Outcome:
+    return api_server(facts(*pods, known={READY_ANSWERS: OK, EXPIRED_LEASES: {program: instant(300)}}, **more))
 
 
 def test_a_controller_manager_that_renews_no_lease_and_makes_no_pod_fails() -> None:
@@ -74,6 +74,21 @@ def test_a_controller_manager_that_renews_no_lease_and_makes_no_pod_fails() -> N
 
 def test_a_controller_manager_that_makes_pods_acts_whatever_its_lease_says() -> None:
     assert stopped(young("ReplicaSet", "ns/new")).status is Status.PASS
+
+
+def test_a_scheduler_that_renews_no_lease_and_places_no_pod_fails() -> None:
+    outcome = stopped(placed(400), placed(100, "volcano"), program="kube-scheduler")
+    assert (outcome.status, outcome.reason) == (Status.FAIL, "NoScheduler")
+    assert [str(item) for item in outcome.objects] == ["Lease kube-system/kube-scheduler"]
+    assert "D5" in outcome.refuted_by
+    assert stopped(placed(100), program="kube-scheduler").status is Status.PASS
+
+
+def placed(ago: float, scheduler: str = "default-scheduler") -> Object:
+    made = pod("ns/placed")
+    made["spec"]["schedulerName"] = scheduler
+    made["status"]["conditions"] = [{"type": "PodScheduled", "status": "True", "lastTransitionTime": instant(ago)}]
+    return made
 
 
 def young(maker: str, name: str) -> Object:

@@ -29,13 +29,14 @@ def known() -> Facts:
     )
 
 
-def served(api: Any, *pods: Object, log: str = "") -> Session:
+def served(api: Any, *pods: Object, log: str = "", warnings: tuple[Object, ...] = ()) -> Session:
     resources = [{"kind": kind, "name": f"{kind.lower()}s", "namespaced": True} for kind in ("Pod", "Event")]
     api.on("GET", "/api/v1", api.reply(body={"resources": resources}))
     api.on("GET", PODS, api.reply(body={"metadata": {"resourceVersion": "1"}, "items": list(pods)}))
     api.on("GET", f"{PODS}/{HELPER}/log", api.reply(200, log.encode()))
-    events = {"metadata": {"resourceVersion": "1"}, "items": []}
-    api.on("GET", "/api/v1/namespaces/mine/events", api.reply(body=events))
+    for namespace, items in {"mine": (), "local-path-storage": warnings}.items():
+        events = {"metadata": {"resourceVersion": "1"}, "items": list(items)}
+        api.on("GET", f"/api/v1/namespaces/{namespace}/events", api.reply(body=events))
     return Session(api.connect())
 
 
@@ -62,3 +63,20 @@ def test_what_kept_the_pod_from_running_stays_in_the_text(api: Any) -> None:
     kept = "image x: not found"
     text = because_of(served(api, helper("Failed"), log="no\n"), known(), CLAIM, kept)
     assert text.startswith(f"{kept}; Pod local-path-storage/")
+
+
+def test_an_image_that_the_provisioner_has_removed_its_pod_for_is_known_from_events(api: Any) -> None:
+    said = 'failed to resolve reference "tools.example/helper:9": tools.example/helper:9: not found'
+    of_another = HELPER.replace("1", "2")
+    warnings = tuple(
+        {
+            "metadata": {"name": f"e{number}", "namespace": "local-path-storage", "uid": str(number)},
+            "involvedObject": {"name": name},
+            "message": text,
+        }
+        for number, (name, text) in enumerate(
+            [(HELPER, said), (HELPER, "Error: ErrImagePull"), (of_another, said.replace("9", "8"))]
+        )
+    )
+    text = because_of(served(api, warnings=warnings), known(), CLAIM, WAITING)
+    assert text.endswith(f"the provisioner's pod in local-path-storage: {said}")
