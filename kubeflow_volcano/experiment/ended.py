@@ -22,6 +22,8 @@ ALTERED = "ChangedAtAdmission"
 NO_EVENT = "no event says why"
 UNSEEN = "NotScheduled"
 """Reason of an `End`: no scheduler has said anything about the pod."""
+UNPLACED = "Unschedulable"
+"""Reason of an `End`: by the scheduler's word no node takes the pod, for another reason than its volumes."""
 """End of the text of a pod that waits for something that it has no event about, such as a volume."""
 _ENDED = frozenset({"Succeeded", "Failed"})
 BAD_STARTS = BAD_IMAGE_REASONS | {"CreateContainerConfigError", "RunContainerError"}
@@ -81,20 +83,27 @@ def watch_to_end(session: Session, pod: Object, seconds: float) -> End:
     phase = phase_of(latest)
     said = _termination(latest)
     if phase not in _ENDED and not failure:
-        failure = _why_not(session, latest, time.monotonic() - started)
-        # Without a sandbox no container has a state of its own that could tell.
-        symptom = recognise(failure, "sandbox")
-        unseen = not latest["spec"].get("nodeName") and "PodScheduled" not in conditions(latest)
-        reason = symptom.reason if symptom else UNSEEN if unseen else "TimedOut"
-        judged = conditions(latest).get("PodScheduled", {}).get("status") == "False"
-        if judged and (altered := session.altered(latest)) and altered.explains(failure):
-            reason, failure = ALTERED, f"{failure}; {altered}"
+        reason, failure = _unended(session, latest, time.monotonic() - started)
     elif phase == "Failed" and not said:
         status = latest["status"]
         reason, failure = status.get("reason") or "Failed", status.get("message") or "the probe pod failed in silence"
     failure = _with_additions(session, latest, reason, failure)
     node = latest["spec"].get("nodeName", "")
     return End(phase == "Succeeded", node, said, reason, failure, time.monotonic() - started)
+
+
+def _unended(session: Session, pod: Object, seconds: float) -> tuple[str, str]:
+    """Why a pod has not ended by now, as reason and text."""
+    failure = _why_not(session, pod, seconds)
+    scheduled = conditions(pod).get("PodScheduled", {})
+    judged = scheduled.get("status") == "False"
+    if judged and (altered := session.altered(pod)) and altered.explains(failure):
+        return ALTERED, f"{failure}; {altered}"
+    if symptom := recognise(failure, "sandbox"):  # without one no container has a state of its own that could tell
+        return symptom.reason, failure
+    if judged and "olume" not in scheduled.get("message", "olume"):
+        return UNPLACED, failure
+    return "TimedOut" if scheduled or pod["spec"].get("nodeName") else UNSEEN, failure
 
 
 def _with_additions(session: Session, pod: Object, reason: str, failure: str) -> str:
@@ -180,7 +189,7 @@ def _why_not(session: Session, pod: Object, seconds: float) -> str:
     if not scheduled and not pod["spec"].get("nodeName"):
         note.append(f"scheduler {pod['spec'].get('schedulerName', 'default-scheduler')} has not looked at it")
     phase = pod.get("status", {}).get("phase", "Pending")
-    return f"the probe pod is still {phase} after {seconds:.0f} s: {'; '.join(note) or NO_EVENT}"
+    return f"the probe pod is still {phase} after {seconds:.0f} s: {'; '.join(dict.fromkeys(note)) or NO_EVENT}"
 
 
 def _statuses(pod: Object) -> Iterator[Object]:

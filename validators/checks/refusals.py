@@ -9,7 +9,7 @@ from kubeflow_volcano.catalog.symptoms.read import recognise
 from kubeflow_volcano.cluster.admission.denials import denier, look_at
 from kubeflow_volcano.cluster.leaders import CONTROLLERS, SCHEDULER
 from kubeflow_volcano.cluster.objects import Ref
-from kubeflow_volcano.experiment.ended import ALTERED, BAD_STARTS, UNSEEN
+from kubeflow_volcano.experiment.ended import ALTERED, BAD_STARTS, UNPLACED, UNSEEN
 from kubeflow_volcano.experiment.session import EVERYWHERE
 from kubeflow_volcano.validators.core.outcome import Cause, Outcome, errored, failed
 from kubeflow_volcano.validators.subjects.interception import named_in
@@ -112,10 +112,14 @@ def not_tried(failure: tuple[str, str]) -> Outcome:
         return refusal(text)
     if reason in _UNREAD:
         return errored(reason, text, todo="grant the right to read it, or check the API server, then run again.")
-    return unseen(text) if reason == UNSEEN else interruption(text)
+    return _not_placed(reason, text) if reason in {UNSEEN, UNPLACED} else interruption(text)
 
 
-def unseen(text: str) -> Outcome:
-    """No scheduler has looked at a probe pod."""
-    todo = f"see why {SCHEDULER.program} does not act, or has no profile of that name: its log says so."
-    return errored(UNSEEN, text, todo=todo, because=(frozenset({SCHEDULER.lease}),))
+def _not_placed(reason: str, text: str) -> Outcome:
+    """No scheduler has looked at a probe pod, or by its word no node takes it."""
+    if reason == UNSEEN:
+        todo = f"see why {SCHEDULER.program} does not act, or has no profile of that name: its log says so."
+        return errored(reason, text, todo=todo, because=(frozenset({SCHEDULER.lease}),))
+    known = recognise(text, "scheduler")
+    todo = known.todo if known else "make room for a small pod, and run again."
+    return errored(reason, text, todo=todo, commands=known.commands if known else (), because=("A4",))

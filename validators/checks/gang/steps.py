@@ -148,6 +148,7 @@ def _unplaced(evidence: GangEvidence, step: Step) -> Outcome:
         f"the cluster has no room for 3 pods of 16Mi memory and no CPU: {said}",
         expected="one schedulable node without taints that has room for 3 pods with 16Mi memory each",
         todo="make room or uncordon a node, and run again.",
+        because=("A4",),
         **seen(evidence, step),
     )
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from kubeflow_volcano.catalog.symptoms.read import recognise
 from kubeflow_volcano.cluster.objects import Ref
-from kubeflow_volcano.experiment.ended import ALTERED, BAD_STARTS, UNSEEN
+from kubeflow_volcano.experiment.ended import ALTERED, BAD_STARTS, UNPLACED, UNSEEN
 from kubeflow_volcano.validators.checks.refusals import not_tried
 from kubeflow_volcano.validators.core.check import check
 from kubeflow_volcano.validators.core.facts import Facts
@@ -182,7 +182,7 @@ def round_trip(facts: Facts) -> Outcome:
 
 def _broken(trip: RoundTrip, stage: Stage, objects: list[Ref], observed: dict[str, object]) -> Outcome:
     text = f"class {trip.storage_class} fails at stage {stage.name} after {stage.seconds:.1f} s: {stage.text}"
-    if stage.reason in {ALTERED, UNSEEN} or stage.reason in BAD_STARTS:
+    if stage.reason in {ALTERED, UNPLACED, UNSEEN} or stage.reason in BAD_STARTS:
         return not_tried((stage.reason, stage.text))
     if trip.unlisted:
         return _no_path(trip.unlisted, text, objects, observed | {stage.name: stage.text})

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from kubeflow_volcano.catalog.model import Claim
 from kubeflow_volcano.cluster.objects import Ref
-from kubeflow_volcano.experiment.ended import ALTERED, BAD_STARTS, NO_EVENT
+from kubeflow_volcano.experiment.ended import ALTERED, BAD_STARTS, NO_EVENT, UNPLACED, UNSEEN
 from kubeflow_volcano.experiment.spaces import Level
 from kubeflow_volcano.text import counted, few
 from kubeflow_volcano.validators.checks.refusals import interruption, not_tried
@@ -213,7 +213,7 @@ def _unmade(unmade: Sequence[Written], facts: Facts) -> Outcome:
     """The first of which the cause is known speaks for all; D5 and D2 find out why a class makes no volumes."""
     first = next((item for item in unmade if item.failure and not item.failure[1].endswith(NO_EVENT)), unmade[0])
     reason, text = first.failure or ("", "")
-    if reason in {"ProbeRefused", "ProbeInterrupted", ALTERED}:
+    if reason in {"ProbeRefused", "ProbeInterrupted", ALTERED, UNPLACED, UNSEEN}:
         return not_tried((reason, text))
     image = reason in BAD_STARTS
     timed_out = reason == "TimedOut" and not first.target.existing

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kubeflow_volcano.cluster.leaders import CONTROLLERS
+from kubeflow_volcano.cluster.leaders import CONTROLLERS, SCHEDULER
+from kubeflow_volcano.experiment.ended import UNPLACED, UNSEEN
 from kubeflow_volcano.experiment.session import EVERYWHERE
-from kubeflow_volcano.validators.checks.refusals import refusal
+from kubeflow_volcano.validators.checks.refusals import not_tried, refusal
 from kubeflow_volcano.validators.core.outcome import Status
 
 BY_POLICY = "pods p is forbidden: ValidatingAdmissionPolicy 'no-gangs' with binding 'b' denied request: no"
@@ -49,3 +50,14 @@ def test_a_server_that_does_not_answer_refuses_nothing() -> None:
     outcome = refusal("Pod x cannot be deleted: no answer from https://192.0.2.1:6443 (Read timed out.)")
     assert (outcome.status, outcome.reason) == (Status.ERROR, "ProbeInterrupted")
     assert "policy" not in outcome.todo
+
+
+def test_a_pod_that_no_scheduler_looked_at_follows_from_the_scheduler() -> None:
+    outcome = not_tried((UNSEEN, "the probe pod is still Pending after 60 s: scheduler x has not looked at it"))
+    assert (outcome.status, outcome.because) == (Status.ERROR, (frozenset({SCHEDULER.lease}),))
+
+
+def test_a_pod_that_no_node_takes_has_the_remedy_of_what_the_scheduler_says() -> None:
+    outcome = not_tried((UNPLACED, "still Pending: 0/6 nodes are available: 1 node(s) were unschedulable."))
+    assert (outcome.status, outcome.because) == (Status.ERROR, ("A4",))
+    assert outcome.todo.startswith("uncordon")
