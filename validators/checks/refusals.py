@@ -21,6 +21,8 @@ _UNANSWERED = "no answer from "
 """In the client's text about a server that did not answer in time."""
 _HOOKS = "admissionregistration.k8s.io/v1"
 _HOOK = re.compile(r"(MutatingWebhookConfiguration|MutatingAdmissionPolicy) ([^\s,)]+)")
+_OF_THE_CLUSTER = frozenset({"PolicyParameters", "WebhookUnanswered"})
+"""Symptoms that no exemption of the probe mends."""
 _UNREAD = frozenset({"Forbidden", "Unauthorized", "Unreachable"})
 
 
@@ -43,15 +45,15 @@ def refusal(text: str, *, owns: bool = False) -> Outcome:
         return _denied(policy, text, owns=owns)
     todo = "exempt the probe from the named policy, or name a namespace that admits it (--probe-namespace)."
     known = recognise(text, "admission")
-    unasked = bool(known and (named_in(text) or known.reason == "WebhookUnanswered"))
-    if known and unasked:
+    broken = bool(known and (named_in(text) or known.reason in _OF_THE_CLUSTER))
+    if known and broken:
         todo = f"{known.todo} Then run again."
     return errored(
         "ProbeRefused",
         f"the API server rejected a probe object: {text}",
         expected="small pods are admitted at the Pod Security level of their identity",
         todo=todo,
-        commands=known.commands if known and unasked else (),
+        commands=known.commands if known and broken else (),
         because=_causes(text),
     )
 

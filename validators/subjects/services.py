@@ -163,7 +163,9 @@ def behind(service: Object, facts: Facts) -> tuple[Cause, ...]:
     )
     selected = {Ref.of(pod) for pod in _pods(service, facts)}
     of_pods = (item.because or (item.check,) for item in pods.issues(facts) if item.ref in selected)
-    return tuple(dict.fromkeys(cause for causes in (*of_workloads, *of_pods) for cause in causes))
+    causes = dict.fromkeys(cause for causes in (*of_workloads, *of_pods) for cause in causes)
+    templates = (item["spec"]["template"] for item in _workloads(namespace, facts))
+    return tuple(causes) if selected or any(_selects(service, item) for item in templates) else ("C9",)
 
 
 def scaled_to_zero(service: Object, facts: Facts) -> tuple[Ref, ...]:
@@ -288,7 +290,23 @@ def _without_pods(service: Object, ref: Ref, facts: Facts) -> Issue | None:
     todo = "install the workload that it selects." if ours else "install the workload that it selects, or delete it."
     if templates:
         todo = f"see why {Ref.of(templates[0])} has no pod."
+    elif near := next(_nearly(service, facts), None):
+        pod, key = near
+        has = (pod["metadata"].get("labels") or {}).get(key)
+        text += f" {Ref.of(pod)} has all but {key}, {f'which is {has} there' if has else 'which it lacks'}."
+        todo = f"see who changed the selector of the Service, or the labels of the pods, and correct {key}" + (
+            ": a roll-out of its component does (playbooks/install.yml)." if ours else "."
+        )
     return Issue("C9", Status.FAIL if ours else Status.WARN, ref, "NoPod", text, todo, because)
+
+
+def _nearly(service: Object, facts: Facts) -> Iterator[tuple[Object, str]]:
+    """Pods that lack one of several labels of the selector, each with its key."""
+    selector = (service["spec"].get("selector") or {}).items()
+    for pod in _pods_of(facts).get(service["metadata"]["namespace"], ()):
+        lacking = selector - (pod["metadata"].get("labels") or {}).items()
+        if len(lacking) == 1 < len(selector):
+            yield pod, next(iter(lacking))[0]
 
 
 def is_of_dns(service: Object) -> bool:

@@ -61,3 +61,11 @@ def test_a_pod_that_no_node_takes_has_the_remedy_of_what_the_scheduler_says() ->
     outcome = not_tried((UNPLACED, "still Pending: 0/6 nodes are available: 1 node(s) were unschedulable."))
     assert (outcome.status, outcome.because) == (Status.ERROR, ("A4",))
     assert outcome.todo.startswith("uncordon")
+
+
+def test_a_policy_without_its_parameters_is_no_matter_of_the_probe() -> None:
+    said = f"{BY_POLICY.removesuffix('no')}failed to configure binding: no params found for policy binding with `Deny`"
+    outcome = refusal(said)
+    assert (outcome.status, outcome.reason) == (Status.ERROR, "ProbeRefused")
+    assert "paramRef of the binding b" in outcome.todo
+    assert outcome.commands

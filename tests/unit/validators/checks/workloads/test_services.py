@@ -121,6 +121,14 @@ def test_a_selector_that_finds_no_pod_fails_in_the_releases_namespaces_and_warns
     assert checks.services_backed(facts(service("mine/a"))).status is Status.WARN
 
 
+def test_a_pod_that_has_all_labels_of_a_selector_but_one_is_named_with_it() -> None:
+    changed = service("kubeflow/b", selector={**SELECTOR, "role": "manager"})
+    outcome = checks.services_backed(facts(service(), endpoints(), ready_pod(), changed))
+    assert (outcome.status, outcome.reason) == (Status.FAIL, "NoPod")
+    assert "has all but role" not in checks.services_backed(facts(service("kubeflow/b", selector={"app": "b"}))).message
+    assert "role" in outcome.todo
+
+
 def test_a_service_of_a_finished_job_or_of_an_idle_workload_is_left_alone() -> None:
     owned = {"ownerReferences": [{"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "name": "j", "controller": True}]}
     assert checks.services_backed(facts(service("mine/a", metadata=owned))).status is Status.PASS
