@@ -20,9 +20,9 @@ from kubeflow_volcano.cluster.admission.webhooks import webhooks as entries
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.finalizers import known_controller
-from kubeflow_volcano.cluster.leaders import CONTROLLERS
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.cluster.readiness import State, assess
+from kubeflow_volcano.cluster.watch.leaders import CONTROLLERS
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.text import few
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from kubeflow_volcano.catalog.symptoms.read import recognise
 from kubeflow_volcano.cluster.admission.denials import denier, look_at
-from kubeflow_volcano.cluster.leaders import CONTROLLERS, SCHEDULER
 from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.cluster.watch.leaders import CONTROLLERS, SCHEDULER
 from kubeflow_volcano.experiment.ended import ALTERED, BAD_STARTS, UNPLACED, UNSEEN
 from kubeflow_volcano.experiment.session import EVERYWHERE
 from kubeflow_volcano.validators.core.outcome import Cause, Outcome, errored, failed

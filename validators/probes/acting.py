@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.leaders import CONTROLLERS
+from kubeflow_volcano.cluster.watch.leaders import CONTROLLERS
 from kubeflow_volcano.experiment.session import Options, ProbeRefused
 from kubeflow_volcano.validators.core.outcome import CannotJudgeError
 from kubeflow_volcano.validators.core.rights import Rule

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.cluster import leaders, namespaces
-from kubeflow_volcano.cluster.leaders import CONTROLLERS
+from kubeflow_volcano.cluster import namespaces
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.watch import leaders
+from kubeflow_volcano.cluster.watch.leaders import CONTROLLERS
 
 NEW: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "new", "labels": {"team": "ours"}}}
 APISERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"

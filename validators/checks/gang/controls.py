@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubeflow_volcano.cluster.leaders import SCHEDULER
+from kubeflow_volcano.cluster.watch.leaders import SCHEDULER
 from kubeflow_volcano.validators.checks.gang import words as gang_words
 from kubeflow_volcano.validators.core.outcome import Outcome, errored, warned
 from kubeflow_volcano.validators.probes.gang.evidence import GangEvidence

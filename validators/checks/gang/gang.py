@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from kubeflow_volcano.cluster.leaders import CONTROLLERS
+from kubeflow_volcano.cluster.watch.leaders import CONTROLLERS
 from kubeflow_volcano.validators.checks.gang import controls as gang_controls
 from kubeflow_volcano.validators.checks.gang import steps as gang_steps
 from kubeflow_volcano.validators.checks.gang import words as gang_words

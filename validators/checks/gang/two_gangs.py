@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubeflow_volcano.catalog.model import version_key
-from kubeflow_volcano.cluster.leaders import SCHEDULER
+from kubeflow_volcano.cluster.watch.leaders import SCHEDULER
 from kubeflow_volcano.experiment.stage import Step
 from kubeflow_volcano.validators.checks.gang import words as gang_words
 from kubeflow_volcano.validators.core.outcome import Outcome, errored, failed, passed, skipped, warned

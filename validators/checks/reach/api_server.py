@@ -10,8 +10,8 @@ from http import HTTPStatus
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.leaders import CONTROLLERS, LEADERS, SCHEDULER, Leader
 from kubeflow_volcano.cluster.objects import Ref, conditions
+from kubeflow_volcano.cluster.watch.leaders import CONTROLLERS, LEADERS, SCHEDULER, Leader
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.text import counted
 from kubeflow_volcano.validators.core.check import check

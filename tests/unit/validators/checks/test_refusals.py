@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubeflow_volcano.cluster.leaders import CONTROLLERS, SCHEDULER
+from kubeflow_volcano.cluster.watch.leaders import CONTROLLERS, SCHEDULER
 from kubeflow_volcano.experiment.ended import UNPLACED, UNSEEN
 from kubeflow_volcano.experiment.session import EVERYWHERE
 from kubeflow_volcano.validators.checks.refusals import not_tried, refusal

@@ -11,8 +11,8 @@ import pytest
 from kubeflow_volcano.catalog.gangs import KUBERNETES
 from kubeflow_volcano.cluster.admission.alterations import Alteration
 from kubeflow_volcano.cluster.admission.rescheduling import Rescheduling
-from kubeflow_volcano.cluster.leaders import CONTROLLERS
 from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.cluster.watch.leaders import CONTROLLERS
 from kubeflow_volcano.experiment.record import Group, Member, Moment
 from kubeflow_volcano.experiment.remains import Cleanup, Tracked
 from kubeflow_volcano.experiment.stage import Step

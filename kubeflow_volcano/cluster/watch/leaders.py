@@ -18,7 +18,7 @@ _RENEWAL_SECONDS, _PAUSE_SECONDS = 5.0, 1.0
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """A program of the control plane, and what nobody does while it does not act."""
+    """A program of the control plane, and what does not happen while it does not act."""
 
     program: str
     without: str
