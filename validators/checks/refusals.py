@@ -23,6 +23,8 @@ _HOOKS = "admissionregistration.k8s.io/v1"
 _HOOK = re.compile(r"(MutatingWebhookConfiguration|MutatingAdmissionPolicy) ([^\s,)]+)")
 _OF_THE_CLUSTER = frozenset({"PolicyParameters", "WebhookUnanswered"})
 """Symptoms that no exemption of the probe mends."""
+_FIRST = ("E1",)
+"""The check that is first to need an ordinary pod: what says of no pod who refuses it is reported once, by this one."""
 _UNREAD = frozenset({"Forbidden", "Unauthorized", "Unreachable"})
 
 
@@ -54,7 +56,7 @@ def refusal(text: str, *, owns: bool = False) -> Outcome:
         expected="small pods are admitted at the Pod Security level of their identity",
         todo=todo,
         commands=known.commands if known and broken else (),
-        because=_causes(text),
+        because=_causes(text) or (_FIRST if known and known.reason == "WebhookUnanswered" else ()),
     )
 
 
@@ -81,7 +83,7 @@ def altered(text: str) -> Outcome:
         todo="let what changes them leave such pods out: by its namespaceSelector, objectSelector or matchConditions; "
         "users' pods are changed in the same way.",
         commands=[f"kubectl get {ref.kind.lower()} {ref.name} -o yaml" for ref in hooks],
-        because=("E1",),
+        because=_FIRST,
     )
 
 

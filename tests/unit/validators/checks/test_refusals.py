@@ -69,3 +69,9 @@ def test_a_policy_without_its_parameters_is_no_matter_of_the_probe() -> None:
     assert (outcome.status, outcome.reason) == (Status.ERROR, "ProbeRefused")
     assert "paramRef of the binding b" in outcome.todo
     assert outcome.commands
+
+
+def test_a_condition_that_fails_for_every_pod_is_reported_once() -> None:
+    outcome = refusal("pods \"a\" is forbidden: expression 'object.x == 1' resulted in error: no such key: x")
+    assert outcome.because == ("E1",)
+    assert "matchConditions" in " ".join(outcome.commands)
