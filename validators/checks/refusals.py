@@ -122,8 +122,14 @@ def not_tried(failure: tuple[str, str]) -> Outcome:
 def _not_placed(reason: str, text: str) -> Outcome:
     """No scheduler has looked at a probe pod, or by its word no node takes it."""
     if reason == UNSEEN:
-        todo = f"see why {SCHEDULER.program} does not act, or has no profile of that name: its log says so."
-        return errored(reason, text, todo=todo, because=(frozenset({SCHEDULER.lease}),))
+        return failed(
+            reason,
+            text,
+            expected="kube-scheduler considers the probe pod",
+            todo=f"see why {SCHEDULER.program} does not act, or has no profile of that name: its log says so.",
+            because=_FIRST,
+            breaks=(SCHEDULER.lease,),
+        )
     known = recognise(text, "scheduler")
     todo = known.todo if known else "make room for a small pod, and run again."
     return errored(reason, text, todo=todo, commands=known.commands if known else (), because=("A4",))
