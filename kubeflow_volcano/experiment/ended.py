@@ -25,6 +25,9 @@ UNSEEN = "NotScheduled"
 UNPLACED = "Unschedulable"
 """Reason of an `End`: by the scheduler's word no node takes the pod, for another reason than its volumes."""
 """End of the text of a pod that waits for something that it has no event about, such as a volume."""
+_CLAIM = ("v1", "PersistentVolumeClaim")
+_CHOSEN = "volume.kubernetes.io/selected-node"
+"""Annotation of a claim by the scheduler that has chosen the node of its first pod (WaitForFirstConsumer)."""
 _ENDED = frozenset({"Succeeded", "Failed"})
 BAD_STARTS = BAD_IMAGE_REASONS | {"CreateContainerConfigError", "RunContainerError"}
 """The kubelet's reasons for a container that does not start."""
@@ -94,16 +97,28 @@ def watch_to_end(session: Session, pod: Object, seconds: float) -> End:
 
 def _unended(session: Session, pod: Object, seconds: float) -> tuple[str, str]:
     """Why a pod has not ended by now, as reason and text."""
-    failure = _why_not(session, pod, seconds)
     scheduled = conditions(pod).get("PodScheduled", {})
     judged = scheduled.get("status") == "False"
+    seen = bool(scheduled) or _is_chosen_for(session, pod)
+    failure = _why_not(session, pod, seconds, seen=seen)
     if judged and (altered := session.altered(pod)) and altered.explains(failure):
         return ALTERED, f"{failure}; {altered}"
     if symptom := recognise(failure, "sandbox"):  # without one no container has a state of its own that could tell
         return symptom.reason, failure
     if judged and "olume" not in scheduled.get("message", "olume"):
         return UNPLACED, failure
-    return "TimedOut" if scheduled or pod["spec"].get("nodeName") else UNSEEN, failure
+    return "TimedOut" if seen else UNSEEN, failure
+
+
+def _is_chosen_for(session: Session, pod: Object) -> bool:
+    """Whether a scheduler has chosen a node for the pod: it waits for the volumes of claims before it says so."""
+    if pod["spec"].get("nodeName"):
+        return True
+    try:
+        claims = [session.cluster.get(Ref(*_CLAIM, pod["metadata"]["namespace"], name)) for name in _claims(pod)]
+    except ApiError:
+        return True
+    return any(_CHOSEN in (claim["metadata"].get("annotations") or {}) for claim in claims if claim)
 
 
 def _with_additions(session: Session, pod: Object, reason: str, failure: str) -> str:
@@ -155,12 +170,15 @@ def kept_out(session: Session, job: Ref) -> str:
 
 def _news(pod: Object) -> Iterator[Subject]:
     """Events about the pod and about its claims."""
-    volumes = pod["spec"].get("volumes") or ()
-    claims = (item["persistentVolumeClaim"]["claimName"] for item in volumes if "persistentVolumeClaim" in item)
     about = [f"involvedObject.uid={pod['metadata']['uid']}"]
-    about += [f"involvedObject.kind=PersistentVolumeClaim,involvedObject.name={name}" for name in claims]
+    about += [f"involvedObject.kind=PersistentVolumeClaim,involvedObject.name={name}" for name in _claims(pod)]
     for fields in about:
         yield Subject("v1", "Event", pod["metadata"]["namespace"], fields=fields)
+
+
+def _claims(pod: Object) -> Iterator[str]:
+    volumes = pod["spec"].get("volumes") or ()
+    return (item["persistentVolumeClaim"]["claimName"] for item in volumes if "persistentVolumeClaim" in item)
 
 
 def _lasting(event: Object) -> tuple[str, str] | None:
@@ -181,12 +199,12 @@ def _termination(pod: Object) -> str:
     return "\n".join(end["message"] for end in ends if end.get("message"))
 
 
-def _why_not(session: Session, pod: Object, seconds: float) -> str:
+def _why_not(session: Session, pod: Object, seconds: float, *, seen: bool) -> str:
     note = [*warnings_about(session, pod["metadata"]["namespace"], pod["metadata"]["uid"])]
     scheduled = conditions(pod).get("PodScheduled", {})
     if scheduled.get("status") == "False":
         note.append(scheduled.get("message", ""))
-    if not scheduled and not pod["spec"].get("nodeName"):
+    if not seen:
         note.append(f"scheduler {pod['spec'].get('schedulerName', 'default-scheduler')} has not looked at it")
     phase = pod.get("status", {}).get("phase", "Pending")
     return f"the probe pod is still {phase} after {seconds:.0f} s: {'; '.join(dict.fromkeys(note)) or NO_EVENT}"
