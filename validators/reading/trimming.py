@@ -27,7 +27,7 @@ _OF_METADATA = (
 )
 _OF_SPECS: _Keys = (
     *("containers", "initContainers", "overhead", "tolerations"),
-    *("hostname", "hostNetwork", "nodeName", "schedulerName", "schedulingGroup"),
+    *("hostname", "hostNetwork", "nodeName", "schedulerName", "schedulingGroup", "volumes"),
 )
 _OF_CONTAINERS: _Keys = ("name", "image", "ports", "resources", "restartPolicy")
 _OF_STATUSES = ("phase", "reason", "message", "podIP", "conditions", "containerStatuses", "initContainerStatuses")
@@ -43,7 +43,9 @@ _STEPS = frozenset({"ContainersReady", "Initialized", "PodReadyToStartContainers
 """Conditions on the way to Ready, which says the same later: while they are true, no check reads them."""
 _OWN = frozenset({"name", "uid"})
 """Texts that hardly two pods have alike."""
-_WITH_CLAIMS = ("hostPID", "securityContext", "shareProcessNamespace", "volumes")
+_VOLUMES = {"persistentVolumeClaim", "secret"}
+"""Secrets, because webhooks serve with the certificates in them."""
+_WITH_CLAIMS = ("hostPID", "securityContext", "shareProcessNamespace")
 """Fields of specs by which pods with claims can be asked whether they may write."""
 _OF_CONTAINERS_WITH_CLAIMS = ("securityContext", "volumeMounts")
 _OF_SYSTEM_CONTAINERS = ("command", "args")
@@ -95,13 +97,14 @@ def _pod(alike: dict[bytes, Any], pod: Object) -> None:
 
 def _spec(spec: Object, more: _Keys) -> Object:
     keys, containers, of_containers = _OF_SPECS, spec["containers"], (*_OF_CONTAINERS, *more)
-    if claims := [item for item in spec.get("volumes") or () if "persistentVolumeClaim" in item]:
-        spec["volumes"], names = claims, [item["name"] for item in claims]
+    volumes = spec.get("volumes") or ()
+    spec["volumes"] = [item for item in volumes if not item.keys().isdisjoint(_VOLUMES)]
+    if names := [item["name"] for item in volumes if "persistentVolumeClaim" in item]:
         for container in containers:
             mounts = container.get("volumeMounts") or ()
             container["volumeMounts"] = [item for item in mounts if item["name"] in names]
         keys, of_containers = (*keys, *_WITH_CLAIMS), (*of_containers, *_OF_CONTAINERS_WITH_CLAIMS)
-    kept = _kept(spec, keys)
+    kept = {key: value for key, value in _kept(spec, keys).items() if value or key != "volumes"}
     for key in _CONTAINERS & kept.keys():
         kept[key] = [_kept(item, of_containers) for item in kept[key] or ()]
     return kept

@@ -43,7 +43,7 @@ def test_of_a_pod_its_environment_and_tokens_go_and_identity_and_claims_stay() -
     assert found["spec"] == {
         "containers": [kept],
         "initContainers": [kept],
-        "volumes": [claim],
+        "volumes": [claim, secret],
         "nodeName": "n1",
     }
     assert found["status"] == status | {"podIP": "10.0.0.1"}
