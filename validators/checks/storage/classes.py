@@ -186,7 +186,7 @@ def _broken(trip: RoundTrip, stage: Stage, objects: list[Ref], observed: dict[st
         return not_tried((stage.reason, stage.text))
     if trip.unlisted:
         return _no_path(trip.unlisted, text, objects, observed | {stage.name: stage.text})
-    seen = (recognise(stage.text, place) for place in STARTING)
+    seen = (recognise(part, place) for part in stage.text.split("; ") for place in STARTING)
     known = next(filter(None, seen), None)
     todo = (
         "see D6 for who may write to volumes."

@@ -230,6 +230,14 @@ def test_the_stage_that_breaks_is_named(stage: Stage, status: Status, reason: st
     assert stage.text in outcome.message
 
 
+def test_an_image_of_the_provisioners_own_pod_has_the_remedy_of_its_message() -> None:
+    pull = 'failed to resolve reference "tools.example/helper:9": tools.example/helper:9: not found'
+    text = f"the provisioner's pod in local-path-storage: {pull}; create process timeout after 120 seconds"
+    outcome = turned(Stage("write", done=False, seconds=60, reason="TimedOut", text=text))
+    assert outcome.status is Status.FAIL
+    assert outcome.todo.startswith("correct the name")
+
+
 def test_a_node_without_a_path_is_named_with_the_configuration_that_lacks_it() -> None:
     stage = Stage("write", done=False, seconds=60, reason="TimedOut", text="config doesn't contain node n1, and no")
     config = ref("ConfigMap", "local-path-storage/local-path-config")
