@@ -146,7 +146,7 @@ def test_what_hangs_counts_as_a_break(api: Any, monkeypatch: pytest.MonkeyPatch)
 
 
 def dear(api: Any, count: int) -> list[tuple[str, list[str]]]:
-    """What is told to somebody who watches for a certain time."""
+    """What a caller that sets `stretch` receives."""
     with Observer(api.connect(), [SUBJECT], Deadline(60), stretch=1.0) as observer:
         changes = (item for item in observer.changes(tick=0.2) if item)
         return [
