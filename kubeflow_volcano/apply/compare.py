@@ -9,24 +9,11 @@ from kubernetes.utils.quantity import parse_quantity
 
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.pods.quantities import QUANTITY_FIELDS
 from kubeflow_volcano.foreign import read_json
 
 # Fields whose values, or the values below whose names, are quantities: the server writes 1000m as 1.
-_QUANTITIES = frozenset(
-    {
-        "averageValue",
-        "capacity",
-        "default",
-        "defaultRequest",
-        "divisor",
-        "hard",
-        "limits",
-        "max",
-        "min",
-        "requests",
-        "sizeLimit",
-    }
-)
+_QUANTITIES = QUANTITY_FIELDS | {"averageValue"}
 _IDENTITY = frozenset({"name", "namespace"})
 # No controller fills these lists, so an empty one declares that there are none. Others may be filled by a controller,
 # such as `rules` of an aggregated ClusterRole.

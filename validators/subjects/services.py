@@ -164,17 +164,12 @@ def behind(service: Object, facts: Facts) -> tuple[Cause, ...]:
     selected = {Ref.of(pod) for pod in _pods(service, facts)}
     of_pods = (item.because or (item.check,) for item in pods.issues(facts) if item.ref in selected)
     causes = dict.fromkeys(cause for causes in (*of_workloads, *of_pods) for cause in causes)
-    templates = (item["spec"]["template"] for item in _workloads(namespace, facts))
-    return tuple(causes) if selected or any(_selects(service, item) for item in templates) else ("C9",)
+    return tuple(causes) if selected or _workloads_of(service, facts) else ("C9",)
 
 
 def scaled_to_zero(service: Object, facts: Facts) -> tuple[Ref, ...]:
     """The Deployments and StatefulSets behind the Service, if none of its workloads is to have a pod."""
-    templates = [
-        item
-        for item in _workloads(service["metadata"]["namespace"], facts)
-        if _selects(service, item["spec"]["template"])
-    ]
+    templates = _workloads_of(service, facts)
     if not all(assess(item).reason == "ScaledToZero" for item in templates):
         return ()
     return tuple(map(Ref.of, templates))
@@ -279,7 +274,7 @@ def _astray(service: Object, facts: Facts) -> Iterator[Issue]:
 def _without_pods(service: Object, ref: Ref, facts: Facts) -> Issue | None:
     """A Service that selects no pod; expected if its workload is scaled to zero or its owner deletes it."""
     ours = ref.namespace in facts.expectations.namespaces
-    templates = [item for item in _workloads(ref.namespace, facts) if _selects(service, item["spec"]["template"])]
+    templates = _workloads_of(service, facts)
     because = behind(service, facts) if templates else _absent(ref.namespace, facts)
     if templates and not because and all(assess(item).state is State.SKIP for item in templates):
         return _without_name_server(service, ref, facts) if is_of_dns(service) else None
@@ -327,6 +322,12 @@ def _without_name_server(service: Object, ref: Ref, facts: Facts) -> Issue:
 def scale_up(off: Sequence[Ref]) -> tuple[str, ...]:
     """Commands that give each of these workloads pods again."""
     return tuple(f"kubectl scale -n {item.namespace} {item.kind.lower()}/{item.name} --replicas=2" for item in off)
+
+
+def _workloads_of(service: Object, facts: Facts) -> list[Object]:
+    """The workloads whose pods the Service selects."""
+    own = _workloads(service["metadata"]["namespace"], facts)
+    return [item for item in own if _selects(service, item["spec"]["template"])]
 
 
 def _workloads(namespace: str, facts: Facts) -> Iterator[Object]:

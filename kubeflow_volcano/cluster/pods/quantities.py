@@ -12,6 +12,14 @@ from kubeflow_volcano.cluster.objects import Object
 Amounts = Mapping[str, Decimal]
 """Amounts by resource name: CPU in cores, memory in bytes, others in their own unit."""
 
+QUANTITY_FIELDS = frozenset(
+    {
+        *("capacity", "default", "defaultRequest", "divisor", "hard"),
+        *("limits", "max", "min", "requests", "sizeLimit"),
+    }
+)
+"""Fields of many kinds whose values, or the values below whose names, are quantities."""
+
 _BINARY = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
 
 

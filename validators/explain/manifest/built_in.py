@@ -9,22 +9,9 @@ from typing import Any
 
 from kubernetes import client
 
-_QUANTITIES = frozenset(
-    {
-        "capacity",
-        "default",
-        "defaultRequest",
-        "divisor",
-        "hard",
-        "limits",
-        "max",
-        "maxLimitRequestRatio",
-        "min",
-        "overhead",
-        "requests",
-        "sizeLimit",
-    }
-)
+from kubeflow_volcano.cluster.pods.quantities import QUANTITY_FIELDS
+
+_QUANTITIES = QUANTITY_FIELDS | {"maxLimitRequestRatio", "overhead"}
 """Names of fields with quantities, which the models have as text."""
 _AMOUNTS = re.compile(
     r"V\w+(CapacityRequestPolicyRange.step|(Counter|DeviceCapacity|MetricTarget).(value|averageValue))"
